@@ -1,1 +1,24 @@
-//! placeholder
+//! The Felucca server: one binary for gateways and sims.
+//!
+//! Every decision is made in a pure core that is given the time and an input and answers with effects; threads,
+//! sockets and store drivers are shells around the cores.
+//!
+//! Reading order:
+//! - [`identity`]: nodes, boots, nonces;
+//! - [`limits`]: every bound and timing, and how they relate;
+//! - [`store`]: what is durable, and how a former owner's late write loses;
+//! - [`cluster`]: who may simulate what: the claim machine;
+//! - [`peer`]: the messages between nodes, and what carries them;
+//! - [`sim`]: the sim core: regions, characters, handoffs, checkpoints;
+//! - [`gateway`]: the gateway core: sessions, interest, views, lanes.
+
+pub mod cluster;
+pub mod gateway;
+pub mod identity;
+pub mod limits;
+pub mod peer;
+pub mod sim;
+pub mod store;
+
+/// Milliseconds on a node's own clock: only differences mean anything, and only on that node.
+pub type Millis = u64;

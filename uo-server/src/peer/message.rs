@@ -1,0 +1,349 @@
+//! The messages between nodes. Every message about a region or a character carries its number (epoch, generation);
+//! receivers drop and count lower ones than they know.
+//!
+//! When the queue to a node is full: `Subscribe`, `Unsubscribe`, `PlayerAck`, `Saved` and `Leases` are replaced by the
+//! newest of their key; `FeedFull` and `FeedDelta` are dropped with their feed, and a new full state follows;
+//! `ObjectHits` and `ObjectChanges` are merged per object; `Order` pushes back on its session; all others wait.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use uo_combat::{Battle, ObjectHit};
+use uo_proto::{
+    CharId, CombatEvent, EntityId, EntityInfo, EntityState, NumberedOrder, ObjectState, Pos,
+    RegionId, ServerMsg, Speech,
+};
+
+use crate::identity::Holder;
+use crate::store::row::CharacterRow;
+
+/// A message to one of the two roles of a node.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum Message {
+    /// For its sim core.
+    ToSim(ToSim),
+    /// For its gateway core.
+    ToGateway(ToGateway),
+}
+
+/// Names one attach of a session at a gateway: unique to (gateway boot, counter), grows with each attach there.
+pub type AttachId = u64;
+
+/// Messages to a sim.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the fields are told by their names and types")]
+pub enum ToSim {
+    /// gateway: own this character for this session.
+    Attach(Attach),
+    /// gateway: the session's connection is gone (`logout` false: linger) or the player leaves (true).
+    Detach {
+        char_id: CharId,
+        attach: AttachId,
+        logout: bool,
+    },
+    /// gateway, or a sim that forwards: an order, with the target's region as the gateway sees it.
+    Order(RoutedOrder),
+    /// gateway: the client has every private message up to `private`.
+    PlayerAck { char_id: CharId, private: u64 },
+    /// gateway: send this region's feed.
+    Subscribe { region: RegionId },
+    /// gateway: stop sending it.
+    Unsubscribe { region: RegionId },
+    /// sim: take this character over.
+    HandoffOffer(Box<HandoffOffer>),
+    /// sim: taken; `generation` is the new one.
+    HandoffAccept { char_id: CharId, generation: u64 },
+    /// sim: not taken, nothing was claimed.
+    HandoffRefuse {
+        char_id: CharId,
+        generation: u64,
+        reason: HandoffRefusal,
+    },
+    /// sim: damage by its battle to objects of `region`.
+    ObjectHits {
+        region: RegionId,
+        epoch: u64,
+        hits: Vec<ObjectHit>,
+    },
+    /// sim: objects of `region` changed; for the arenas of its neighbours. `full` is everything that differs.
+    ObjectChanges {
+        region: RegionId,
+        epoch: u64,
+        tick: u64,
+        full: bool,
+        objects: Vec<ObjectState>,
+    },
+    /// sim: take this region over, with everybody in it.
+    DrainOffer(Box<DrainOffer>),
+    /// sim: the region is held and served.
+    DrainReady { region: RegionId, epoch: u64 },
+    /// sim: the region will not be taken.
+    DrainAbort {
+        region: RegionId,
+        epoch: u64,
+        reason: String,
+    },
+    /// sim: a hint that saves a store read.
+    Leases(Leases),
+}
+
+/// Messages to a gateway.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the fields are told by their names and types")]
+pub enum ToGateway {
+    /// The character is owned here, for this attach.
+    Attached(Attached),
+    /// It is not.
+    AttachRefused {
+        char_id: CharId,
+        attach: AttachId,
+        reason: AttachRefusal,
+    },
+    /// A private reliable message (its number is in it). Sent again after a re-attach until acknowledged.
+    ToPlayer {
+        char_id: CharId,
+        generation: u64,
+        message: ServerMsg,
+    },
+    /// Private messages up to this number are lost (a crash before a checkpoint).
+    PrivateLost {
+        char_id: CharId,
+        generation: u64,
+        through: u64,
+    },
+    /// Orders up to `seq` and the inventory of `inventory` are durable.
+    Saved {
+        char_id: CharId,
+        generation: u64,
+        seq: u64,
+        inventory: u64,
+    },
+    /// The character is now in `region`, owned by `owner`.
+    Moved {
+        char_id: CharId,
+        generation: u64,
+        region: RegionId,
+        owner: Holder,
+    },
+    /// Another attach took the character: close that connection with 4000.
+    Superseded { char_id: CharId, attach: AttachId },
+    /// Everything in a region.
+    FeedFull(Arc<FeedFull>),
+    /// What changed in a tick.
+    FeedDelta(Arc<FeedDelta>),
+    /// The region is not held here (any more).
+    FeedEnd { region: RegionId, epoch: u64 },
+    /// A hint that saves a store read.
+    Leases(Leases),
+}
+
+/// `Attach`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Attach {
+    /// Who.
+    pub char_id: CharId,
+    /// Its name.
+    pub name: String,
+    /// The session number; none at a login: the owner issues the next one.
+    pub session: Option<u64>,
+    /// Names this attach.
+    pub attach: AttachId,
+    /// The gateway and its boot.
+    pub gateway: Holder,
+    /// The last private message that the client has.
+    pub last_private: u64,
+}
+
+/// `Attached`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Attached {
+    /// Who.
+    pub char_id: CharId,
+    /// Names the attach that is answered.
+    pub attach: AttachId,
+    /// The generation it is owned under.
+    pub generation: u64,
+    /// The session number.
+    pub session: u64,
+    /// The region whose battle it is in.
+    pub region: RegionId,
+    /// Where it stands.
+    pub pos: Pos,
+    /// The highest order `seq` applied.
+    pub last_order: u64,
+}
+
+/// Why an attach was refused.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum AttachRefusal {
+    /// Somebody else owns it, or holds its region.
+    Elsewhere(Holder),
+    /// Its region is not held here, and who holds it is not known here.
+    NotHeld(RegionId),
+    /// A newer session holds it.
+    Superseded,
+    /// Not now (claim under way, stopping, fenced): try again.
+    NotNow,
+}
+
+/// `Order`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RoutedOrder {
+    /// Whose.
+    pub char_id: CharId,
+    /// The generation that the sender knows.
+    pub generation: u64,
+    /// The session it was given in.
+    pub session: u64,
+    /// The order and its number.
+    pub order: NumberedOrder,
+    /// The region whose feed shows the target, as the gateway sees it; for pinning.
+    pub target_region: Option<RegionId>,
+}
+
+/// Why a character is handed over.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum HandoffCause {
+    /// It walked across.
+    Border,
+    /// It fights over there.
+    Pin,
+    /// Its region is drained.
+    Drain,
+    /// Its owner no longer holds its region.
+    Forward,
+}
+
+/// `HandoffOffer`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct HandoffOffer {
+    /// Who.
+    pub char_id: CharId,
+    /// The generation of the source; the destination claims the next.
+    pub generation: u64,
+    /// The source, as its `char_owner` row names it.
+    pub source: Holder,
+    /// The region whose battle it is to join.
+    pub region: RegionId,
+    /// Everything about it.
+    pub character: CharacterRow,
+    /// The attach it serves, and where; none: lingering.
+    pub attach: Option<(AttachId, Holder)>,
+    /// Milliseconds of linger left, when nobody is attached.
+    pub linger_left_ms: u64,
+    /// Where a walk across regions is going, and its order's number.
+    pub walk: Option<(Pos, u64)>,
+    /// Orders that arrived but were not applied, oldest first.
+    pub held: Vec<RoutedOrder>,
+    /// Why.
+    pub cause: HandoffCause,
+}
+
+/// Why a handoff was refused before anything was claimed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum HandoffRefusal {
+    /// No link to whom it matters.
+    NotLinked,
+    /// The node is stopping.
+    Stopping,
+    /// The node is fenced.
+    Fenced,
+    /// The node does not hold the region.
+    NotHeld,
+}
+
+/// `DrainOffer`: the region is frozen at its source; players follow in their own offers.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct DrainOffer {
+    /// Which.
+    pub region: RegionId,
+    /// The epoch of the source; the target claims the next.
+    pub epoch: u64,
+    /// The source, as its lease row names it.
+    pub source: Holder,
+    /// The whole battle but the players.
+    pub battle: Battle,
+    /// Every object that differs from the generated content.
+    pub objects: Vec<ObjectState>,
+    /// Everybody in it.
+    pub players: Vec<(CharId, u64)>,
+}
+
+/// `Leases`: who holds which regions now.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Leases {
+    /// Region, epoch, holder (none: released).
+    pub changes: Vec<(RegionId, u64, Option<Holder>)>,
+}
+
+/// An entity in a feed.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct FeedEntity {
+    /// The generation of a character, the region's epoch for a mob: orders upserts of different regions.
+    pub number: u64,
+    /// What does not change; given when the entity is new to the feed.
+    pub info: Option<Arc<EntityInfo>>,
+    /// What does.
+    pub state: EntityState,
+    /// The highest order `seq` applied (characters).
+    pub ack: u64,
+}
+
+/// Something public that happened.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct FeedEvent {
+    /// Where.
+    pub at: Pos,
+    /// Where else (the target of a shot).
+    pub also: Option<Pos>,
+    /// What.
+    pub what: PublicEvent,
+}
+
+/// What everybody around gets told.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum PublicEvent {
+    /// `event`
+    Combat(CombatEvent),
+    /// `said`
+    Said(Speech),
+}
+
+/// `FeedFull`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct FeedFull {
+    /// Which region.
+    pub region: RegionId,
+    /// Under which lease.
+    pub epoch: u64,
+    /// The region's tick that this shows.
+    pub tick: u64,
+    /// Everybody in its battle; `info` always given.
+    pub entities: Vec<FeedEntity>,
+    /// Every object that differs from the generated content.
+    pub objects: Vec<ObjectState>,
+    /// Events of deltas that were merged into this state.
+    pub events: Vec<FeedEvent>,
+}
+
+/// `FeedDelta`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct FeedDelta {
+    /// Which region.
+    pub region: RegionId,
+    /// Under which lease.
+    pub epoch: u64,
+    /// The region's tick that this leads to.
+    pub tick: u64,
+    /// The tick of the frame before it in this feed.
+    pub base_tick: u64,
+    /// New and changed entities.
+    pub upserts: Vec<FeedEntity>,
+    /// Entities that left the battle, with the number they had.
+    pub removes: Vec<(EntityId, u64)>,
+    /// Changed objects.
+    pub objects: Vec<ObjectState>,
+    /// What happened, in order.
+    pub events: Vec<FeedEvent>,
+}

@@ -1,0 +1,60 @@
+//! What the blobs hold: versioned MessagePack, so that rows of an older version load after an upgrade.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+use serde::{Deserialize, Serialize};
+use uo_combat::Fighter;
+use uo_proto::{ObjectState, ServerMsg};
+
+/// A character at rest: everything its next owner needs.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct CharacterRow {
+    /// The generation it was written under.
+    pub generation: u64,
+    /// Place, hits, inventory, timers.
+    pub fighter: Fighter,
+    /// The session number issued last.
+    pub session: u64,
+    /// The last order applied in that session.
+    pub last_order: u64,
+    /// The number of the last private message.
+    pub last_private: u64,
+    /// Private messages not yet acknowledged by the client.
+    pub privates: Vec<ServerMsg>,
+}
+
+/// An object that differs from the generated content.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ObjectRow {
+    /// The epoch it was written under.
+    pub epoch: u64,
+    /// What it is now.
+    pub state: ObjectState,
+}
+
+/// A row that cannot be read.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("a stored row cannot be read: {0}")]
+pub struct RowError(String);
+
+/// The version that this build writes, as the first byte of each row.
+const VERSION: u8 = 1;
+
+/// Bytes of `row`.
+pub fn encode<T: Serialize>(row: &T) -> Vec<u8> {
+    let mut out = vec![VERSION];
+    rmp_serde::encode::write_named(&mut out, row).expect("rows serialise");
+    out
+}
+
+/// The row in `bytes`.
+pub fn decode<T: for<'de> Deserialize<'de>>(bytes: &[u8]) -> Result<T, RowError> {
+    match bytes.split_first() {
+        Some((&VERSION, body)) => {
+            rmp_serde::from_slice(body).map_err(|error| RowError(error.to_string()))
+        }
+        Some((version, _)) => Err(RowError(format!(
+            "version {version} is newer than this build"
+        ))),
+        None => Err(RowError("it is empty".into())),
+    }
+}

@@ -2,13 +2,21 @@
 //!
 //! Reading order:
 //! - this file: requests, replies, errors, and the stamps that make a former owner's late write lose;
-//! - [`row`]: what the blobs hold, versioned.
+//! - [`row`]: what the blobs hold, versioned;
+//! - [`tables`]: what each request does, once for every implementation that is ours;
+//! - [`mem`], [`local`]: the implementations.
 //!
 //! Two kinds of table, never mixed: *registers* change only by compare-and-set; *stamped* rows are plain last-write-wins
 //! writes whose timestamp is `(number << 20) | n`, so that a write under a higher lease epoch or owner generation always
 //! wins over one under a lower, however late the lower one arrives.
 
+pub mod local;
+pub mod mem;
 pub mod row;
+pub mod tables;
+
+#[cfg(test)]
+mod contract;
 
 use std::future::Future;
 

@@ -271,7 +271,7 @@ fn classify(x: u16, y: u16, [elevation, moisture, detail]: [i32; 3]) -> Tile {
     let elevation = homeland(x, y, elevation);
     let terrain = match elevation {
         ..SEA => Terrain::Water,
-        ..SHORE => Terrain::Sand,
+        SEA..SHORE => Terrain::Sand,
         PEAK.. => Terrain::Cliff,
         // A scarp is a contour line that cannot be climbed but where the detail leaves a pass.
         SCARP..SCARP_TOP if detail > 30_000 => Terrain::Cliff,

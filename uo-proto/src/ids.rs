@@ -63,6 +63,10 @@ impl Visitor<'_> for WideVisitor {
     fn visit_u64<E: de::Error>(self, value: u64) -> Result<u64, E> {
         Ok(value)
     }
+    // Some MessagePack writers give every integer a sign.
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<u64, E> {
+        u64::try_from(value).map_err(|_| E::invalid_value(de::Unexpected::Signed(value), &self))
+    }
     fn visit_str<E: de::Error>(self, text: &str) -> Result<u64, E> {
         text.parse()
             .map_err(|_| E::invalid_value(de::Unexpected::Str(text), &self))
@@ -245,7 +249,7 @@ impl<'de> Deserialize<'de> for CoinSerial {
                 text.parse().map_err(E::custom)
             }
             fn visit_seq<A: de::SeqAccess<'de>>(self, mut seq: A) -> Result<CoinSerial, A::Error> {
-                let mut next = |at| {
+                let next = |at| {
                     move |value: Option<u64>| {
                         value.ok_or_else(|| de::Error::invalid_length(at, &"three integers"))
                     }

@@ -8,7 +8,8 @@
 //! - [`order`]: what a player asks for;
 //! - [`entity`]: what a player sees: entities, objects, combat events;
 //! - [`msg`]: the public protocol, version 2;
-//! - [`frame`]: JSON and MessagePack, and the delta assembled from fragments.
+//! - [`validate`]: the bounds of what clients send;
+//! - [`frame`]: JSON and MessagePack, and frames assembled from fragments.
 //!
 //! Everything here is pure.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
@@ -21,15 +22,17 @@ pub mod map;
 pub mod msg;
 pub mod order;
 pub mod place;
+pub mod validate;
 
 pub use entity::*;
-pub use frame::Encoding;
+pub use frame::{DecodeError, DeltaParts, Encoding};
 pub use ids::*;
 pub use item::*;
 pub use map::{Terrain, Tile};
 pub use msg::*;
 pub use order::*;
 pub use place::*;
+pub use validate::*;
 
 /// The version of the public protocol that this build speaks.
 pub const PROTOCOL_VERSION: u32 = 2;

@@ -1,5 +1,7 @@
 //! The public protocol, version 2. `docs/protocol.md` has an example of each message that a test parses.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -21,7 +23,7 @@ pub enum ClientMsg {
 }
 
 /// `login`: a new session.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Login {
     /// 1 to 32 letters, digits, `_` or `-`.
     pub name: String,
@@ -33,7 +35,7 @@ pub struct Login {
 }
 
 /// `resume`: the same session on a new connection.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resume {
     /// From the newest `welcome`.
     pub token: String,
@@ -43,6 +45,25 @@ pub struct Resume {
     /// Highest `private` seen of the private reliable stream.
     #[serde(default)]
     pub last_private: u64,
+}
+
+// Messages are logged when something goes wrong; secrets must not be.
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Login")
+            .field("name", &self.name)
+            .field("version", &self.version)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Resume {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Resume")
+            .field("last_seq", &self.last_seq)
+            .field("last_private", &self.last_private)
+            .finish_non_exhaustive()
+    }
 }
 
 /// `ping`.
@@ -229,7 +250,7 @@ pub struct Snapshot {
     pub objects: Vec<ObjectState>,
 }
 
-/// `delta`: the difference between what the client was last sent and what is true.
+/// `delta`: the difference between what the client was last sent and what is true. Lists without elements are left out.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Delta {
     /// The gateway's tick: grows by one every 50 ms.
@@ -237,16 +258,16 @@ pub struct Delta {
     /// Highest order `seq` that the battle took.
     pub ack: u64,
     /// Entities that came into view.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub enter: Vec<EntityEnter>,
     /// Entities in view that changed.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub update: Vec<EntityState>,
     /// Entities that went out of view.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leave: Vec<EntityId>,
     /// Objects in view that changed.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objects: Vec<ObjectState>,
 }
 

@@ -20,6 +20,8 @@ pub const LINGER_MS: u64 = 30_000;
 pub const CAS_RETRY_MS: u64 = 200;
 /// Private messages kept by the owner until acknowledged.
 pub const PRIVATE_KEPT_MAX: usize = 256;
+/// Object rows in one write: a batch of them stays well below the 50 KiB at which Cassandra refuses a batch.
+pub const OBJECT_WRITE_ROWS_MAX: usize = 256;
 /// Orders held for a character under way between battles.
 pub const ORDERS_HELD_MAX: usize = 256;
 

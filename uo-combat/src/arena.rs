@@ -32,6 +32,23 @@ impl Rect {
         usize::from(self.width) * usize::from(self.height)
     }
 
+    /// Its tiles, row by row.
+    pub fn positions(self) -> impl Iterator<Item = Pos> {
+        (self.y..self.y + self.height)
+            .flat_map(move |y| (self.x..self.x + self.width).map(move |x| Pos::new(x, y)))
+    }
+
+    /// This rectangle and the tiles up to `by` away from it, cut off at the map's north and west edge.
+    pub fn grown(self, by: u16) -> Rect {
+        let (x, y) = (self.x.saturating_sub(by), self.y.saturating_sub(by));
+        Rect {
+            x,
+            y,
+            width: self.x + self.width + by - x,
+            height: self.y + self.height + by - y,
+        }
+    }
+
     /// All tiles at most `radius` from `center`, as far as the numbers go.
     pub fn around(center: Pos, radius: u16) -> Rect {
         let (x, y) = (

@@ -1,0 +1,12 @@
+//! What each suite does.
+//!
+//! Reading order:
+//! - [`findings`]: counts checks and says what is wrong;
+//! - [`cargo`]: everything that cargo itself does;
+//! - [`hygiene`], [`docs`], [`purity`]: our own checks.
+
+pub mod cargo;
+pub mod docs;
+pub mod findings;
+pub mod hygiene;
+pub mod purity;

@@ -1,0 +1,35 @@
+//! Which files are pure. The one list: `docs/architecture.md` tells it in prose.
+//!
+//! A new file in one of these folders is pure unless it is named here as a shell, with the reason.
+
+/// A file, or a folder with everything in it, that is pure but for its shells.
+pub struct Area {
+    /// Relative to the root of the repository.
+    pub path: &'static str,
+    /// What is not pure in it: path relative to `path`, and why.
+    pub shells: &'static [(&'static str, &'static str)],
+}
+
+const fn all(path: &'static str) -> Area {
+    Area { path, shells: &[] }
+}
+
+/// Everything that must be pure.
+pub const PURE: &[Area] = &[
+    all("uo-proto/src"),
+    all("uo-combat/src"),
+    all("uo-world/src"),
+    all("uo-server/src/identity.rs"),
+    all("uo-server/src/limits.rs"),
+    all("uo-server/src/cluster"),
+    Area {
+        path: "uo-server/src/sim",
+        shells: &[("mod.rs", "the tick thread and what feeds it")],
+    },
+    Area {
+        path: "uo-server/src/gateway",
+        shells: &[("mod.rs", "accepts sockets and runs the core")],
+    },
+    all("uo-server/src/peer/message.rs"),
+    all("uo-server/src/store/row.rs"),
+];

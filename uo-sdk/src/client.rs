@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep};
 use tokio_tungstenite::tungstenite::protocol::Message;
-use uo_proto::{Encoding, Order, ServerMsg, Welcome};
+use uo_proto::{Encoding, Order, Welcome};
 
 use crate::connection::{ConnectError, Connection, Incoming};
 use crate::event::{Event, SendError, StopReason, Violation};
@@ -247,7 +247,7 @@ impl Client {
         if encoding != self.options.encoding {
             return Input::Undecodable("a frame of the other kind".into());
         }
-        let message: Result<ServerMsg, _> = encoding.decode(bytes);
+        let message = encoding.decode_server(bytes);
         match message {
             Ok(message) => Input::Message(message),
             Err(error) => Input::Undecodable(error.to_string()),

@@ -1,16 +1,40 @@
 //! The inputs and effects of the gateway core.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
-use uo_proto::{ClientMsg, Encoding};
+use std::sync::Arc;
+
+use uo_proto::{ClientMsg, Encoding, Limits, SpellInfo};
+use uo_world::World;
 
 use crate::identity::{Holder, NodeName};
 use crate::peer::{Message, ToGateway};
 use crate::sim::core::Ticket;
 use crate::store::{Reply, Request, StoreError};
 
+use super::frames::Frames;
+
 /// A WebSocket connection of this gateway. Never used twice in a process.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ConnId(pub u64);
+
+/// What a gateway core is told once.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// This gateway and its boot.
+    pub me: Holder,
+    /// The world: its map for `welcome`, its spawn points for new names.
+    pub world: Arc<World>,
+    /// Sims believed alive at the start; later [`Input::Members`].
+    pub members: Vec<Holder>,
+    /// Public addresses where a session can be resumed: `welcome` and `goodbye`.
+    pub gateways: Vec<String>,
+    /// For `welcome`.
+    pub spells: Vec<SpellInfo>,
+    /// For `welcome`; the shell enforces them.
+    pub limits: Limits,
+    /// Seed of the jitter in retries.
+    pub seed: u64,
+}
 
 /// What happens to a gateway core.
 #[derive(Clone, PartialEq, Debug)]
@@ -20,11 +44,18 @@ pub enum Input {
     Opened { conn: ConnId, encoding: Encoding },
     /// A client's message, decoded and validated by the shell (a pure function on its bytes).
     Client { conn: ConnId, message: ClientMsg },
-    /// A message that does not parse or validate: answered with `invalid`.
-    Invalid { conn: ConnId, reason: String },
-    /// The connection is gone.
+    /// A message that does not parse or validate: answered with `invalid`. `seq` is the order it would have been.
+    Invalid {
+        conn: ConnId,
+        reason: String,
+        seq: Option<u64>,
+    },
+    /// A WebSocket pong whose payload is 8 bytes, big-endian; pongs with other payloads are the shell's own.
+    Pong { conn: ConnId, payload: u64 },
+    /// The connection is gone, whoever closed it. Given once for every [`Input::Opened`], and nothing of that
+    /// connection after it.
     Closed { conn: ConnId },
-    /// Everything written to these connections so far is with the system: they can take the next frame.
+    /// The one [`Effect::Write`] under way on each of these connections is with the system: they can take the next.
     Writable { conns: Vec<ConnId> },
     /// A message arrived.
     Peer { from: Holder, message: ToGateway },
@@ -33,11 +64,13 @@ pub enum Input {
         ticket: Ticket,
         reply: Result<Reply, StoreError>,
     },
-    /// The link to a node is gone.
+    /// The sims whose boots are believed alive and which can be reached; replaces what was said before.
+    Members { alive: Vec<Holder> },
+    /// The link to a node is gone; it counts as unreachable until [`Input::Members`] names it again.
     PeerLost { node: NodeName },
-    /// Time passed: deadlines, and the flush when it is due. Given at least every 50 ms and at the core's `wake_at`.
+    /// Time passed: deadlines, and the flush when it is due. Given when the core's `wake_at` is reached.
     Timer,
-    /// Entropy for tokens that the core will hand out: 24 bytes each, refilled by the shell on request.
+    /// Entropy for the tokens that the core will hand out, 24 bytes each.
     Entropy { tokens: Vec<[u8; 24]> },
     /// Stop in order: say goodbye, close, then [`Effect::Stopped`].
     Stop,
@@ -51,16 +84,22 @@ pub enum Effect {
     Send { to: NodeName, message: Message },
     /// Ask the store.
     Store { ticket: Ticket, request: Request },
-    /// Write frames to a connection, in order. The core writes no more until [`Input::Writable`] names it, except control.
-    Write { conn: ConnId, frame: Vec<u8> },
-    /// Close a connection after what was written.
+    /// Write frames to a connection, in order, then a WebSocket ping whose payload is `ping` as 8 bytes, big-endian.
+    /// There is never more than one under way on a connection: the next comes after [`Input::Writable`].
+    Write {
+        conn: ConnId,
+        frames: Frames,
+        ping: Option<u64>,
+    },
+    /// Close a connection after what is under way and after these last frames, without waiting long for either.
     Close {
         conn: ConnId,
+        last: Frames,
         code: u16,
-        reason: String,
+        reason: &'static str,
     },
-    /// Give more entropy.
-    WantEntropy,
+    /// Give entropy for so many tokens.
+    WantEntropy { tokens: usize },
     /// The stop is complete.
     Stopped,
 }

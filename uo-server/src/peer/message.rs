@@ -134,6 +134,9 @@ pub enum ToGateway {
     FeedDelta(Arc<FeedDelta>),
     /// The region is not held here (any more).
     FeedEnd { region: RegionId, epoch: u64 },
+    /// Everything that this sim had to send after one tick of its regions has been sent: the gateway may flush. Sent
+    /// after the feeds of a tick, if there were any. (Without it a flush waits its full 10 ms.)
+    FeedsDone,
     /// A hint that saves a store read.
     Leases(Leases),
 }

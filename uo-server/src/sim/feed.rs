@@ -18,8 +18,8 @@ use crate::peer::message::{FeedDelta, FeedEntity, FeedEvent, FeedFull};
 pub trait Scene {
     /// What an entity is and does now, and its number and ack; none: it is not there.
     fn current(&self, id: EntityId) -> Option<Current>;
-    /// What does not change about an entity that is there.
-    fn info(&self, id: EntityId) -> EntityInfo;
+    /// What does not change about an entity; none: it is not there.
+    fn info(&self, id: EntityId) -> Option<EntityInfo>;
     /// Every object that differs from the generated content.
     fn objects(&self) -> Vec<ObjectState>;
 }
@@ -157,7 +157,9 @@ impl Feed {
                     upserts.push(entity(&current, None));
                 }
                 (Some(current), None) => {
-                    let info = Arc::new(scene.info(id));
+                    let Some(info) = scene.info(id).map(Arc::new) else {
+                        continue;
+                    };
                     upserts.push(entity(&current, Some(&info)));
                     self.shown.insert(id, Shown { current, info });
                 }

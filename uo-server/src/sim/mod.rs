@@ -2,9 +2,21 @@
 //!
 //! Reading order:
 //! - [`core`]: the inputs and effects of the sim core;
+//! - [`region`]: one held region: its battle and who is in it; [`tick`]: its step, and what that leaves behind;
+//! - [`walk`]: walks across regions; [`pin`]: who has to change battles to fight;
+//! - [`look`]: what one sees; [`view`]: what operators see;
 //! - [`feed`]: what a region's subscribers are shown of it;
 //! - [`journal`]: the object writes of a region.
 
 pub mod core;
 pub mod feed;
 pub mod journal;
+pub mod look;
+pub mod pin;
+pub mod region;
+mod seam;
+pub mod tick;
+pub mod view;
+pub mod walk;
+
+pub use region::Region;

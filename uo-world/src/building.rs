@@ -37,10 +37,9 @@ pub fn build(site: &mut Site, seed: u64, region: RegionId) {
 
 /// Whole walls, a door, and goods in the corners.
 fn build_house(site: &mut Site, dice: &mut Dice, plot: Rect) {
-    let walls = outline(plot);
-    let door = dice.below(walls.len() as u32) as usize;
-    for (at, (pos, edge)) in walls.into_iter().enumerate() {
-        let kind = if at == door {
+    let door = way_in(dice, plot);
+    for (pos, edge) in outline(plot) {
+        let kind = if (pos, edge) == door {
             ObjectKind::Door
         } else {
             ObjectKind::Wall
@@ -63,13 +62,11 @@ fn build_house(site: &mut Site, dice: &mut Dice, plot: Rect) {
 
 /// What is left of a house: more gaps than one, and rubble under them.
 fn build_ruin(site: &mut Site, dice: &mut Dice, plot: Rect) {
-    let walls = outline(plot);
-    let breach = dice.below(walls.len() as u32) as usize;
-    for (at, (pos, edge)) in walls.into_iter().enumerate() {
-        if at == breach || dice.chance(350) {
-            continue;
+    let breach = way_in(dice, plot);
+    for (pos, edge) in outline(plot) {
+        if (pos, edge) != breach && dice.chance(650) {
+            site.bar(ObjectKind::Wall, pos, edge);
         }
-        site.bar(ObjectKind::Wall, pos, edge);
     }
     for corner in corners(plot) {
         match dice.below(6) {
@@ -92,6 +89,16 @@ fn outline(plot: Rect) -> Vec<(Pos, Edge)> {
     edges.extend(columns.rev().map(|x| (Pos::new(x, south), Edge::North)));
     edges.extend(rows.rev().map(|y| (Pos::new(plot.x, y), Edge::West)));
     edges
+}
+
+/// An edge around a plot that does not lead into a corner, because corners may be filled.
+fn way_in(dice: &mut Dice, plot: Rect) -> (Pos, Edge) {
+    let mut edges = outline(plot);
+    edges.retain(|&(pos, edge)| match edge {
+        Edge::North => pos.x > plot.x && pos.x + 1 < plot.x + plot.width,
+        Edge::West => pos.y > plot.y && pos.y + 1 < plot.y + plot.height,
+    });
+    edges[dice.below(edges.len() as u32) as usize]
 }
 
 /// The corner tiles. Buildings are at least four tiles wide and high, so filled corners leave every other tile inside

@@ -1,8 +1,9 @@
 //! Bandit camps: a palisade, what the bandits took, and the bandits.
 
-use uo_proto::{Class, Edge, EntityId, ObjectKind, Pos, RegionId};
+use uo_combat::MobSpawn;
+use uo_combat::table::{Scene, roster};
+use uo_proto::{Edge, EntityId, ObjectKind, Pos, RegionId};
 
-use crate::content::MobSpawn;
 use crate::dice::{Dice, Purpose};
 use crate::site::Site;
 use crate::{Rect, World};
@@ -29,16 +30,17 @@ pub struct Camp {
     pub slots: (u8, u8),
 }
 
-/// The inside of a camp, seen from the north. The palisade runs around it; `=` in the last row is where it is open to
+/// The inside of a camp, seen from the north, with the fire in its middle: homes of `roster(Scene::Camp)` are relative to
+/// it and must be empty here. The palisade runs around; `=` in the last row is where it is open to
 /// the south, and a door leads out to the north above the `|`.
 const LAYOUT: [&str; 9] = [
     "T...|..c..T",
     "...........",
-    "T..B....C..",
+    "T.......C..",
     ".........c.",
-    "b....F....b",
+    ".....F.....",
     "...........",
-    "k....a....T",
+    "k.........T",
     "cc.........",
     "T....==...k",
 ];
@@ -61,7 +63,7 @@ pub fn pitch(site: &mut Site, seed: u64, region: RegionId) -> (Vec<Camp>, Vec<Mo
                     && plot.distance(site.respawn()) >= CAMP_DISTANCE + 2
                     && camps.iter().all(|camp: &Camp| {
                         plot.grown(APART)
-                            .tiles()
+                            .positions()
                             .all(|pos| camp.area.distance(pos) > 0)
                     })
             });
@@ -102,7 +104,6 @@ fn pitch_one(
     site.reserve(area);
     let slot_first = mobs.len() as u8;
     let (mut open, mut door) = (Vec::new(), Vec::new());
-    let mut homes: [Vec<Pos>; 3] = Default::default();
     for (row, line) in (0..).zip(LAYOUT) {
         for (column, mark) in (0..).zip(line.bytes()) {
             let x = if turn.mirrored {
@@ -124,28 +125,28 @@ fn pitch_one(
                 b'k' => site.fill(ObjectKind::Keg, pos),
                 b'=' => open.push(pos),
                 b'|' => door.push(pos.x),
-                b'b' => homes[0].push(pos),
-                b'a' => homes[1].push(pos),
-                b'B' => homes[2].push(pos),
                 _ => {}
             }
         }
     }
     fence_in(site, area, turn, &open, &door);
-    let roster = [
-        (Class::Bandit, "Bandit"),
-        (Class::BanditArcher, "Bandit archer"),
-        (Class::BanditChief, "Bandit chief"),
-    ];
-    for ((class, name), homes) in roster.into_iter().zip(homes) {
-        for home in homes {
-            mobs.push(MobSpawn {
-                id: EntityId::mob(region, mobs.len() as u8),
-                class,
-                name: name.to_owned(),
-                home,
-            });
-        }
+    let fire = middle(area);
+    for entry in roster(Scene::Camp) {
+        let dx = if turn.mirrored { -entry.dx } else { entry.dx };
+        let dy = if turn.upside_down {
+            -entry.dy
+        } else {
+            entry.dy
+        };
+        mobs.push(MobSpawn {
+            id: EntityId::mob(region, mobs.len() as u8),
+            class: entry.class,
+            name: entry.name.to_owned(),
+            home: Pos::new(
+                fire.x.saturating_add_signed(dx),
+                fire.y.saturating_add_signed(dy),
+            ),
+        });
     }
     let gate_y = if turn.upside_down {
         area.y - 1
@@ -192,7 +193,17 @@ fn fence_in(site: &mut Site, area: Rect, turn: Turn, open: &[Pos], door: &[u16])
     }
 }
 
+/// The tile of the fire.
+fn middle(area: Rect) -> Pos {
+    Pos::new(area.x + area.width / 2, area.y + area.height / 2)
+}
+
 impl Camp {
+    /// The tile of its fire.
+    pub fn centre(&self) -> Pos {
+        middle(self.area)
+    }
+
     /// Whether `pos` is as far from the camp as a peaceful beginning has to be.
     pub fn is_clear_of(&self, pos: Pos) -> bool {
         self.area.distance(pos) >= CAMP_DISTANCE

@@ -1,26 +1,14 @@
 //! What a region is generated with.
 
-use uo_proto::{Class, EntityId, ObjectKey, ObjectState, Pos, RegionId};
+use uo_combat::MobSpawn;
+use uo_proto::{ObjectKey, ObjectState, Pos, RegionId};
 
 use crate::site::Site;
-use crate::tiles::TileSet;
+use crate::tiles::{Barriers, TileSet};
 use crate::{Camp, World, building, camp, nature};
 
-/// A mob that lives in a region.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct MobSpawn {
-    /// Its id, which tells its region.
-    pub id: EntityId,
-    /// How it fights.
-    pub class: Class,
-    /// Shown above its head.
-    pub name: String,
-    /// Where it appears, and what its leash is tied to.
-    pub home: Pos,
-}
-
 /// Everything a region was generated with: the same for the same seed, size and region.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct RegionContent {
     /// Which.
     pub region: RegionId,
@@ -34,6 +22,8 @@ pub struct RegionContent {
     /// Where the dead return: the tile nearest the centre of the region's largest piece of walkable ground, with a
     /// clearing around it. In a region that is all water it is the centre, and nobody can stand there.
     pub respawn: Pos,
+    free: TileSet,
+    barriers: Barriers,
     open: TileSet,
 }
 
@@ -50,7 +40,9 @@ impl RegionContent {
             camps,
             mobs,
             respawn: furnished.respawn,
-            open: furnished.open,
+            open: furnished.free.flood(furnished.respawn, &furnished.barriers),
+            free: furnished.free,
+            barriers: furnished.barriers,
         }
     }
 
@@ -61,6 +53,16 @@ impl RegionContent {
             .binary_search_by_key(&key, |object| object.key)
             .ok()?;
         Some(&self.objects[index])
+    }
+
+    /// The walkable tiles that no object fills.
+    pub fn free(&self) -> &TileSet {
+        &self.free
+    }
+
+    /// The edges with a wall, a fence or a closed door on them.
+    pub fn barriers(&self) -> &Barriers {
+        &self.barriers
     }
 
     /// The tiles that can be reached from the respawn point within the region, with nothing broken and no door opened.

@@ -21,7 +21,7 @@ const fn growth(terrain: Terrain) -> &'static [(ObjectKind, u32)] {
 /// Scatters trees, bushes and rocks over what is left of the site.
 pub fn grow(site: &mut Site, seed: u64, region: RegionId) {
     let mut dice = Dice::new(seed, Purpose::Nature, region.0.into());
-    for pos in site.area().tiles() {
+    for pos in site.area().positions() {
         let mut throw = dice.below(1_000);
         for &(kind, share) in growth(site.terrain(pos)) {
             if throw < share {

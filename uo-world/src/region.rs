@@ -1,13 +1,15 @@
 //! The world as a whole: its seed, its size and its regions.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use uo_combat::Rect;
 use uo_proto::map::{Window, tile_at};
 use uo_proto::{Pos, REGION_SIZE, RegionId, Terrain, Tile};
 
 use crate::cache::Cache;
 use crate::content::RegionContent;
+use crate::route::{self, Node, Survey};
 
 /// The largest side of a map, in tiles.
 pub const SIZE_MAX: u16 = 16_384;
@@ -15,6 +17,9 @@ pub const SIZE_MAX: u16 = 16_384;
 /// Side of the square of regions whose contents are remembered. Regions this far apart share a slot, so a sim's
 /// regions and all that borders on them stay in memory however large the map.
 const CACHED_PER_ROW: u32 = 64;
+
+/// How many answers of the coarse route search are remembered.
+const ROUTES_CACHED: usize = 1_024;
 
 /// A map's side must be a multiple of 64 from 64 to 16,384.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -33,6 +38,9 @@ struct Shared {
     seed: u64,
     size: u16,
     contents: Cache<RegionId, RegionContent>,
+    /// One for each region of the map, a kilobyte or so once it is made.
+    surveys: Vec<OnceLock<Box<Survey>>>,
+    first_steps: Cache<(Node, Node), Option<Node>>,
 }
 
 impl World {
@@ -47,6 +55,10 @@ impl World {
                 seed,
                 size,
                 contents: Cache::new((cached_per_row * cached_per_row) as usize),
+                surveys: (0..RegionId::count(size))
+                    .map(|_| OnceLock::new())
+                    .collect(),
+                first_steps: Cache::new(ROUTES_CACHED),
             }),
         })
     }
@@ -135,6 +147,27 @@ impl World {
     }
 }
 
+impl World {
+    /// Looks at `region`'s ground for the walk planner, unless that was done before. The planner does this by itself;
+    /// a process that cannot wait 50 microseconds for each region that a way leads through does it when it starts.
+    pub fn prepare(&self, region: RegionId) {
+        self.survey(region);
+    }
+
+    pub(crate) fn survey(&self, region: RegionId) -> &Survey {
+        self.shared.surveys[region.0 as usize].get_or_init(|| Box::new(Survey::new(self, region)))
+    }
+
+    /// [`route::first_step`], remembered.
+    pub(crate) fn first_step(&self, from: Node, goal: Node) -> Option<Node> {
+        let slot = from.mix(goal) as usize % ROUTES_CACHED;
+        *self
+            .shared
+            .first_steps
+            .get_or_make(slot, (from, goal), || route::first_step(self, from, goal))
+    }
+}
+
 impl fmt::Debug for World {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("World")
@@ -142,17 +175,4 @@ impl fmt::Debug for World {
             .field("size", &self.size())
             .finish_non_exhaustive()
     }
-}
-
-/// A rectangle of tiles.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Rect {
-    /// Column of the west-most tiles.
-    pub x: u16,
-    /// Row of the north-most tiles.
-    pub y: u16,
-    /// Columns.
-    pub width: u16,
-    /// Rows.
-    pub height: u16,
 }

@@ -2,6 +2,7 @@
 //! separate what the terrain joins, neither within the region nor across its borders. So the walk planner may plan
 //! over terrain alone, and every arena lets its plans come true.
 
+use uo_combat::table::{Footing, object_row};
 use uo_proto::map::Window;
 use uo_proto::{Edge, ObjectKey, ObjectKind, ObjectState, Pos, REGION_SIZE, RegionId, Terrain};
 
@@ -30,8 +31,8 @@ pub struct Site {
 /// What a site leaves behind.
 pub struct Furnished {
     pub respawn: Pos,
-    /// What can be reached from the respawn point with every door closed.
-    pub open: TileSet,
+    pub free: TileSet,
+    pub barriers: Barriers,
     /// Sorted by key.
     pub objects: Vec<ObjectState>,
 }
@@ -97,7 +98,7 @@ impl Site {
         inside
             && plot
                 .grown(1)
-                .tiles()
+                .positions()
                 .all(|pos| self.plots.contains(pos) && self.main.contains(pos))
     }
 
@@ -109,7 +110,9 @@ impl Site {
 
     /// Fills a tile of a reserved plot. The plot's layout answers for its being passable.
     pub fn fill(&mut self, kind: ObjectKind, pos: Pos) {
-        self.free.remove(pos);
+        if blocks(kind) {
+            self.free.remove(pos);
+        }
         self.push(kind, pos, None);
     }
 
@@ -121,7 +124,7 @@ impl Site {
 
     /// Scatters one object over unreserved ground, if that cuts nothing off.
     pub fn scatter(&mut self, kind: ObjectKind, pos: Pos) {
-        if self.plots.contains(pos) && self.free.contains(pos) && self.can_fill(pos) {
+        if self.plots.contains(pos) && (!blocks(kind) || self.can_fill(pos)) {
             self.fill(kind, pos);
         }
     }
@@ -165,7 +168,7 @@ impl Site {
             (pos.x, pos.y == last_y)
         };
         along % 4 == if far_side { 2 } else { 0 }
-            && around(pos).grown(1).tiles().all(|near| {
+            && around(pos).grown(1).positions().all(|near| {
                 self.ground
                     .get(near)
                     .is_none_or(|tile| tile.terrain.is_walkable())
@@ -187,7 +190,7 @@ impl Site {
             x: pos.x,
             y: pos.y,
             edge,
-            hits: hits(kind),
+            hits: object_row(kind).strength,
             active: false,
             gone: false,
         });
@@ -198,10 +201,16 @@ impl Site {
         self.objects.sort_unstable_by_key(|object| object.key);
         Furnished {
             respawn: self.respawn,
-            open: self.free.flood(self.respawn, &self.barriers),
+            free: self.free,
+            barriers: self.barriers,
             objects: self.objects,
         }
     }
+}
+
+/// Whether nobody can stand where one is.
+fn blocks(kind: ObjectKind) -> bool {
+    object_row(kind).footing == Footing::Tile
 }
 
 /// The tile as a rectangle, to grow.
@@ -211,12 +220,5 @@ fn around(pos: Pos) -> Rect {
         y: pos.y,
         width: 1,
         height: 1,
-    }
-}
-
-fn hits(kind: ObjectKind) -> u16 {
-    match kind {
-        ObjectKind::Wall | ObjectKind::Tree => 60,
-        _ => 30,
     }
 }

@@ -1,9 +1,9 @@
 //! Sets of a region's tiles, one bit each: a row is a machine word, so that a flood moves 64 tiles at a time.
 
 use uo_proto::map::Window;
-use uo_proto::{Edge, Pos, REGION_SIZE};
+use uo_proto::{Dir, Edge, Pos, REGION_SIZE};
 
-use crate::Rect;
+use uo_combat::Rect;
 
 const SIDE: usize = REGION_SIZE as usize;
 const _: () = assert!(SIDE == u64::BITS as usize, "a row of a region is one word");
@@ -43,6 +43,23 @@ impl Barriers {
     }
 }
 
+impl Barriers {
+    /// Whether there is a barrier between a tile of the region and the one beside it on the side `dir`, one of north, east,
+    /// south and west. What stands on the far side of the region's south and east edges is its neighbours' business.
+    pub fn between(&self, pos: Pos, dir: Dir) -> bool {
+        let barred = |from: Option<Pos>, rows: &[u64; SIDE]| {
+            from.and_then(|from| place(self.origin, from))
+                .is_some_and(|(row, bit)| rows[row] & bit != 0)
+        };
+        match dir {
+            Dir::N => barred(Some(pos), &self.north),
+            Dir::S => barred(pos.step(dir), &self.north),
+            Dir::E => barred(pos.step(dir), &self.west),
+            _ => barred(Some(pos), &self.west),
+        }
+    }
+}
+
 impl TileSet {
     /// No tiles of the region whose north-west tile is `origin`.
     pub fn empty(origin: Pos) -> TileSet {
@@ -78,7 +95,7 @@ impl TileSet {
 
     /// Whether all tiles of `area` are in the set.
     pub fn contains_all(&self, area: Rect) -> bool {
-        area.tiles().all(|pos| self.contains(pos))
+        area.positions().all(|pos| self.contains(pos))
     }
 
     /// Adds a tile of the region.
@@ -96,7 +113,7 @@ impl TileSet {
 
     /// Takes out all tiles of `area`, which may reach beyond the region.
     pub fn remove_all(&mut self, area: Rect) {
-        for pos in area.tiles() {
+        for pos in area.positions() {
             self.remove(pos);
         }
     }
@@ -215,31 +232,81 @@ fn place(origin: Pos, pos: Pos) -> Option<(usize, u64)> {
     (column < REGION_SIZE && row < REGION_SIZE).then(|| (usize::from(row), 1 << column))
 }
 
-impl Rect {
-    /// Its tiles, row by row.
-    pub fn tiles(self) -> impl Iterator<Item = Pos> {
-        (self.y..self.y + self.height)
-            .flat_map(move |y| (self.x..self.x + self.width).map(move |x| Pos::new(x, y)))
-    }
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
 
-    /// This rectangle and the tiles up to `by` away from it, cut off at the map's north and west edge.
-    pub fn grown(self, by: u16) -> Rect {
-        let (x, y) = (self.x.saturating_sub(by), self.y.saturating_sub(by));
-        Rect {
-            x,
-            y,
-            width: self.x + self.width + by - x,
-            height: self.y + self.height + by - y,
+    use super::*;
+
+    /// A flood one tile at a time, over edges written down one by one.
+    fn flood_slowly(set: &TileSet, start: Pos, bars: &[(Pos, Edge)]) -> TileSet {
+        let mut reached = TileSet::empty(set.origin());
+        let mut open = vec![start];
+        while let Some(pos) = open.pop() {
+            if !set.contains(pos) || reached.contains(pos) {
+                continue;
+            }
+            reached.insert(pos);
+            for (dir, bar) in [
+                (Dir::N, (pos, Edge::North)),
+                (Dir::W, (pos, Edge::West)),
+                (Dir::S, (Pos::new(pos.x, pos.y + 1), Edge::North)),
+                (Dir::E, (Pos::new(pos.x + 1, pos.y), Edge::West)),
+            ] {
+                if !bars.contains(&bar) {
+                    open.extend(pos.step(dir));
+                }
+            }
         }
+        reached
     }
 
-    /// How far `pos` is from the nearest tile of the rectangle.
-    pub fn distance(self, pos: Pos) -> u16 {
-        let along = |start: u16, length: u16, at: u16| {
-            start
-                .saturating_sub(at)
-                .max(at.saturating_sub(start + length - 1))
-        };
-        along(self.x, self.width, pos.x).max(along(self.y, self.height, pos.y))
+    fn any_pos() -> impl Strategy<Value = Pos> {
+        (0..REGION_SIZE, 0..REGION_SIZE).prop_map(|(x, y)| Pos::new(128 + x, 64 + y))
+    }
+
+    proptest! {
+        /// Red when `spread` does not look at the barriers, or `flood` goes over the rows only once.
+        #[test]
+        fn a_flood_reaches_what_steps_reach(
+            holes in prop::collection::vec(any_pos(), 0..2_500),
+            bars in prop::collection::vec((any_pos(), prop_oneof![Just(Edge::North), Just(Edge::West)]), 0..40),
+            start in any_pos(),
+        ) {
+            let origin = Pos::new(128, 64);
+            let mut set = TileSet { origin, rows: [u64::MAX; SIDE] };
+            for hole in holes {
+                set.remove(hole);
+            }
+            let mut barriers = Barriers::none(origin);
+            for &(pos, edge) in &bars {
+                barriers.insert(pos, edge);
+            }
+            let reached = set.flood(start, &barriers);
+            prop_assert_eq!(&reached, &flood_slowly(&set, start, &bars));
+            for pos in reached.iter() {
+                for dir in [Dir::N, Dir::E, Dir::S, Dir::W] {
+                    let beside = pos.step(dir).filter(|&beside| set.contains(beside));
+                    if beside.is_some_and(|beside| !reached.contains(beside)) {
+                        prop_assert!(barriers.between(pos, dir));
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn pieces_are_a_partition(tiles in prop::collection::vec(any_pos(), 0..2_500)) {
+            let mut set = TileSet::empty(Pos::new(128, 64));
+            for &pos in &tiles {
+                set.insert(pos);
+            }
+            let mut rest = set.clone();
+            for piece in set.pieces() {
+                prop_assert!(!piece.is_empty() && piece.iter().all(|pos| rest.contains(pos)));
+                rest.subtract(&piece);
+            }
+            prop_assert!(rest.is_empty());
+            prop_assert!(set.iter().all(|pos| tiles.contains(&pos)));
+        }
     }
 }

@@ -207,3 +207,6 @@ fn entity(current: &Current, info: Option<&Arc<EntityInfo>>) -> FeedEntity {
         ack: current.ack,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -183,3 +183,6 @@ fn stored(epoch: u64, object: &ObjectState) -> Option<Vec<u8>> {
         })
     })
 }
+
+#[cfg(test)]
+mod tests;

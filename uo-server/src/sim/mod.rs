@@ -6,7 +6,8 @@
 //! - [`walk`]: walks across regions; [`pin`]: who has to change battles to fight;
 //! - [`look`]: what one sees; [`view`]: what operators see;
 //! - [`feed`]: what a region's subscribers are shown of it;
-//! - [`journal`]: the object writes of a region.
+//! - [`journal`]: the object writes of a region;
+//! - [`schedule`]: when a tick is due, and getting it to run then.
 
 pub mod core;
 pub mod feed;
@@ -14,6 +15,7 @@ pub mod journal;
 pub mod look;
 pub mod pin;
 pub mod region;
+pub mod schedule;
 mod seam;
 pub mod tick;
 pub mod view;

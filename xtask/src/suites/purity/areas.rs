@@ -24,7 +24,11 @@ pub const PURE: &[Area] = &[
     all("uo-server/src/cluster"),
     Area {
         path: "uo-server/src/sim",
-        shells: &[("mod.rs", "the tick thread and what feeds it")],
+        shells: &[
+            ("mod.rs", "the tick thread and what feeds it"),
+            ("schedule/mod.rs", "only holds a shell and a pure module"),
+            ("schedule/precedence.rs", "asks the operating system"),
+        ],
     },
     Area {
         path: "uo-server/src/gateway",

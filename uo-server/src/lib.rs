@@ -10,15 +10,22 @@
 //! - [`cluster`]: who may simulate what: the claim machine;
 //! - [`peer`]: the messages between nodes, and what carries them;
 //! - [`sim`]: the sim core: regions, characters, handoffs, checkpoints;
-//! - [`gateway`]: the gateway core: sessions, interest, views, lanes.
+//! - [`gateway`]: the gateway core: sessions, interest, views, lanes;
+//! - [`config`], [`node`]: flags, and the shells put together;
+//! - [`admin`]: what operators see;
+//! - [`clock`], [`sys`]: the two things asked of the system directly.
 
+pub mod admin;
+pub mod clock;
 pub mod cluster;
+pub mod config;
 pub mod gateway;
 pub mod identity;
 pub mod limits;
 pub mod peer;
 pub mod sim;
 pub mod store;
+mod sys;
 
 /// Milliseconds on a node's own clock: only differences mean anything, and only on that node.
 pub type Millis = u64;

@@ -47,6 +47,8 @@ pub const FLUSH_WAIT_MS: u64 = 10;
 pub const LOGIN_DEADLINE_MS: u64 = 3_000;
 /// Bytes of one client message.
 pub const CLIENT_MESSAGE_BYTES_MAX: usize = 64 * 1024;
+/// Letters waiting for a core's thread.
+pub const INBOX_MAX: usize = 64 * 1024;
 /// A tick that begins later than this after its deadline is late.
 pub const TICK_LATE_MS: u64 = 10;
 

@@ -1,7 +1,8 @@
 //! How nodes talk. The same messages, through the same [`Transport`], inside one process and between processes.
 //!
-//! Reading order: [`message`], then this file.
+//! Reading order: [`message`], this file, [`local`] (inside one process).
 
+pub mod local;
 pub mod message;
 
 pub use message::{Message, ToGateway, ToSim};

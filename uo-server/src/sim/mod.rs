@@ -7,12 +7,14 @@
 //! - [`look`]: what one sees; [`view`]: what operators see;
 //! - [`feed`]: what a region's subscribers are shown of it;
 //! - [`journal`]: the object writes of a region;
-//! - [`schedule`]: when a tick is due, and getting it to run then.
+//! - [`schedule`]: when a tick is due, and getting it to run then;
+//! - [`loops`], [`mailbox`]: the tick thread around the core.
 
 pub mod core;
 pub mod feed;
 pub mod journal;
 pub mod look;
+pub mod mailbox;
 pub mod pin;
 pub mod region;
 pub mod schedule;

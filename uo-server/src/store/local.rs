@@ -14,7 +14,7 @@ use anyhow::Context;
 use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, Table, TableDefinition};
 use tokio::sync::oneshot;
 
-use super::tables::{Cells, apply, bury_all, is_read};
+use super::tables::{Cells, Pairs, apply, bury_all, is_read};
 use super::{Reply, Request, Store, StoreError};
 
 const CELLS: TableDefinition<&[u8], &[u8]> = TableDefinition::new("cells");
@@ -167,7 +167,7 @@ impl Cells for Written<'_> {
     fn remove(&mut self, key: &[u8]) -> Result<(), StoreError> {
         self.0.remove(key).map(drop).map_err(broken)
     }
-    fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {
+    fn with_prefix(&self, prefix: &[u8]) -> Result<Pairs, StoreError> {
         with_prefix(&self.0, prefix)
     }
 }
@@ -185,7 +185,7 @@ impl Cells for Snapshot {
     fn remove(&mut self, _: &[u8]) -> Result<(), StoreError> {
         Err(StoreError::Refused("a read does not write".into()))
     }
-    fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {
+    fn with_prefix(&self, prefix: &[u8]) -> Result<Pairs, StoreError> {
         with_prefix(&self.0, prefix)
     }
 }
@@ -203,7 +203,7 @@ fn get(
 fn with_prefix(
     table: &impl ReadableTable<&'static [u8], &'static [u8]>,
     prefix: &[u8],
-) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {
+) -> Result<Pairs, StoreError> {
     let mut pairs = Vec::new();
     for pair in table.range(prefix..).map_err(broken)? {
         let (key, value) = pair.map_err(broken)?;

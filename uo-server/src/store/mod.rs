@@ -4,12 +4,13 @@
 //! - this file: requests, replies, errors, and the stamps that make a former owner's late write lose;
 //! - [`row`]: what the blobs hold, versioned;
 //! - [`tables`]: what each request does, once for every implementation that is ours;
-//! - [`mem`], [`local`]: the implementations.
+//! - [`mem`], [`local`]: the implementations; [`any`]: the one a node was started with.
 //!
 //! Two kinds of table, never mixed: *registers* change only by compare-and-set; *stamped* rows are plain last-write-wins
 //! writes whose timestamp is `(number << 20) | n`, so that a write under a higher lease epoch or owner generation always
 //! wins over one under a lower, however late the lower one arrives.
 
+pub mod any;
 pub mod local;
 pub mod mem;
 pub mod row;

@@ -15,6 +15,9 @@ use super::{
 use crate::Millis;
 use crate::identity::{BootId, NodeName};
 
+/// Keys and their values, in key order.
+pub type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
+
 /// An ordered map from keys to values.
 pub trait Cells {
     /// The value of `key`.
@@ -24,7 +27,7 @@ pub trait Cells {
     /// Removes `key`.
     fn remove(&mut self, key: &[u8]) -> Result<(), StoreError>;
     /// Every pair whose key starts with `prefix`, in key order.
-    fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError>;
+    fn with_prefix(&self, prefix: &[u8]) -> Result<Pairs, StoreError>;
 }
 
 /// The tables in memory.
@@ -45,7 +48,7 @@ impl Cells for Tables {
         self.cells.remove(key);
         Ok(())
     }
-    fn with_prefix(&self, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {
+    fn with_prefix(&self, prefix: &[u8]) -> Result<Pairs, StoreError> {
         Ok(self
             .cells
             .range(prefix.to_vec()..)

@@ -25,15 +25,24 @@ pub const PURE: &[Area] = &[
     Area {
         path: "uo-server/src/sim",
         shells: &[
-            ("mod.rs", "the tick thread and what feeds it"),
+            ("mod.rs", "holds shells and pure modules"),
+            ("loops.rs", "the tick thread"),
+            ("mailbox.rs", "what reaches the tick thread"),
             ("schedule/mod.rs", "only holds a shell and a pure module"),
             ("schedule/precedence.rs", "asks the operating system"),
         ],
     },
     Area {
         path: "uo-server/src/gateway",
-        shells: &[("mod.rs", "accepts sockets and runs the core")],
+        shells: &[
+            ("mod.rs", "holds shells and pure modules"),
+            ("accept.rs", "accepts sockets"),
+            ("connection.rs", "reads and writes sockets"),
+            ("loops.rs", "the gateway's thread"),
+            ("mailbox.rs", "what reaches the gateway's thread"),
+        ],
     },
     all("uo-server/src/peer/message.rs"),
     all("uo-server/src/store/row.rs"),
+    all("uo-server/src/store/tables.rs"),
 ];

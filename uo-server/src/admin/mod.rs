@@ -1,0 +1,189 @@
+//! What operators see, over HTTP.
+//!
+//! Reading order: this file has the routes; [`metrics`] the Prometheus text; [`meters`] what is measured.
+
+pub mod meters;
+pub mod metrics;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use crossbeam_channel::Sender;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::{Mutex, Notify, oneshot};
+
+use crate::gateway::connection::Hub;
+use crate::gateway::mailbox::GatewayMail;
+use crate::identity::Holder;
+use crate::peer::local::LocalTransport;
+use crate::sim::mailbox::SimMail;
+use meters::Meters;
+
+/// How long a core may take to answer an observer.
+const OBSERVE_WAIT: Duration = Duration::from_secs(2);
+/// How long an answer of `/state` serves other callers.
+const STATE_CACHE: Duration = Duration::from_secs(1);
+
+/// What the routes look at.
+pub struct Admin {
+    /// The node.
+    pub me: Holder,
+    /// The tick thread.
+    pub sim: Sender<SimMail>,
+    /// The gateway's thread.
+    pub gateway: Sender<GatewayMail>,
+    /// The connections.
+    pub hub: Arc<Hub>,
+    /// The way between the cores.
+    pub transport: Arc<LocalTransport>,
+    /// What is measured.
+    pub meters: Arc<Meters>,
+    /// Rung to stop the node.
+    pub stop: Arc<Notify>,
+    /// Set once a stop has begun.
+    pub stopping: Arc<AtomicBool>,
+    /// The latest `/state`, and when it was made.
+    pub cache: Mutex<Option<(Instant, Value)>>,
+}
+
+/// The routes.
+pub fn router(admin: Arc<Admin>) -> Router {
+    Router::new()
+        .route("/healthz", get(healthz))
+        .route("/readyz", get(readyz))
+        .route("/state", get(state))
+        .route("/metrics", get(metrics_text))
+        .route("/shutdown", post(shutdown))
+        .fallback(async || (StatusCode::NOT_FOUND, Json(json!({"error": "no such page; there are /healthz, /readyz, /state, /metrics and POST /shutdown"}))))
+        .with_state(admin)
+}
+
+/// Alive: always `ok`, because an overloaded server must not be restarted for it.
+async fn healthz(State(admin): State<Arc<Admin>>) -> Json<Value> {
+    let connections = admin.hub.open.load(Ordering::Relaxed);
+    Json(json!({
+        "status": "ok",
+        "level": "normal",
+        "connections": connections,
+        "accepting": !admin.stopping.load(Ordering::Relaxed),
+    }))
+}
+
+/// Ready to take players: every region is held, and no stop has begun.
+async fn readyz(State(admin): State<Arc<Admin>>) -> Response {
+    if admin.stopping.load(Ordering::Relaxed) {
+        return (
+            StatusCode::SERVICE_UNAVAILABLE,
+            Json(json!({"ready": false, "why": "stopping"})),
+        )
+            .into_response();
+    }
+    match admin.observe_sim(false).await {
+        Some(sim) if sim["ready"] == json!(true) => Json(json!({"ready": true})).into_response(),
+        Some(_) => {
+            let why = json!({"ready": false, "why": "regions are still being taken"});
+            (StatusCode::SERVICE_UNAVAILABLE, Json(why)).into_response()
+        }
+        None => unavailable(),
+    }
+}
+
+#[derive(Deserialize)]
+struct StateQuery {
+    full: Option<String>,
+}
+
+async fn state(State(admin): State<Arc<Admin>>, Query(query): Query<StateQuery>) -> Response {
+    let full = match query.full.as_deref() {
+        None | Some("false") => false,
+        Some("" | "true") => true,
+        Some(other) => {
+            let error = format!("full={other:?}: it is `true`, `false` or absent");
+            return (StatusCode::BAD_REQUEST, Json(json!({ "error": error }))).into_response();
+        }
+    };
+    if full {
+        return admin
+            .state(true)
+            .await
+            .map_or_else(unavailable, |state| Json(state).into_response());
+    }
+    let mut cache = admin.cache.lock().await;
+    if let Some((at, state)) = &*cache
+        && at.elapsed() < STATE_CACHE
+    {
+        return Json(state.clone()).into_response();
+    }
+    let Some(state) = admin.state(false).await else {
+        return unavailable();
+    };
+    *cache = Some((Instant::now(), state.clone()));
+    Json(state).into_response()
+}
+
+async fn metrics_text(State(admin): State<Arc<Admin>>) -> Response {
+    let (sim, gateway) = tokio::join!(admin.observe_sim(false), admin.observe_gateway(false));
+    let (Some(sim), Some(gateway)) = (sim, gateway) else {
+        return unavailable();
+    };
+    let text = metrics::render(&admin, &sim, &gateway);
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(header::CONTENT_TYPE, kind)], text).into_response()
+}
+
+async fn shutdown(State(admin): State<Arc<Admin>>, headers: HeaderMap) -> Response {
+    // A browser that was lured here sends an Origin; an operator's tool does not.
+    if headers.contains_key(header::ORIGIN) || headers.contains_key("x-forwarded-for") {
+        let error = "a stop is asked for directly, not through a page or a proxy";
+        return (StatusCode::FORBIDDEN, Json(json!({ "error": error }))).into_response();
+    }
+    admin.stop.notify_one();
+    (StatusCode::ACCEPTED, Json(json!({"stopping": true}))).into_response()
+}
+
+fn unavailable() -> Response {
+    let error = json!({"error": "a core of this node does not answer"});
+    (StatusCode::SERVICE_UNAVAILABLE, Json(error)).into_response()
+}
+
+impl Admin {
+    async fn observe_sim(&self, full: bool) -> Option<Value> {
+        let (answer, state) = oneshot::channel();
+        self.sim.try_send(SimMail::Observe { full, answer }).ok()?;
+        tokio::time::timeout(OBSERVE_WAIT, state).await.ok()?.ok()
+    }
+
+    async fn observe_gateway(&self, full: bool) -> Option<Value> {
+        let (answer, state) = oneshot::channel();
+        self.gateway
+            .try_send(GatewayMail::Observe { full, answer })
+            .ok()?;
+        tokio::time::timeout(OBSERVE_WAIT, state).await.ok()?.ok()
+    }
+
+    async fn state(&self, full: bool) -> Option<Value> {
+        let (sim, gateway) = tokio::join!(self.observe_sim(full), self.observe_gateway(full));
+        let tick = self.meters.tick.quantiles();
+        Some(json!({
+            "node": self.me.node,
+            "boot": self.me.boot.to_string(),
+            "role": "all",
+            "level": "normal",
+            "stopping": self.stopping.load(Ordering::Relaxed),
+            "tick_ms": {"p50": tick.p50 * 1e3, "p99": tick.p99 * 1e3, "max": tick.max * 1e3},
+            "ticks": {
+                "total": self.meters.ticks.load(Ordering::Relaxed),
+                "late": self.meters.ticks_late.load(Ordering::Relaxed),
+            },
+            "sim": sim?,
+            "gateway": gateway?,
+        }))
+    }
+}

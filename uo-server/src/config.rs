@@ -1,0 +1,234 @@
+//! Raw flags and environment become one checked [`Config`] before anything starts.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::{Context, bail, ensure};
+use clap::{Parser, ValueEnum};
+use uo_proto::RegionId;
+use uo_world::World;
+
+use crate::identity::NodeName;
+use crate::limits::REGIONS_ALWAYS_RUNNING_MAX;
+
+/// Felucca: one seamless world, from a laptop to a fleet.
+///
+/// Without flags it starts a playable one-process shard that keeps its world in the platform's data folder.
+#[derive(Parser, Clone, Debug)]
+#[command(name = "uo-server", version)]
+pub struct Args {
+    /// What this process does.
+    #[arg(long, value_enum, default_value_t = RoleArg::All)]
+    role: RoleArg,
+    /// The node's lasting name.
+    #[arg(long, default_value = "all-1", value_name = "NAME")]
+    node: String,
+    /// Where clients connect (WebSocket).
+    #[arg(long, default_value = "127.0.0.1:7777", value_name = "ADDR")]
+    listen: SocketAddr,
+    /// Where operators look (HTTP).
+    #[arg(long, default_value = "127.0.0.1:7780", value_name = "ADDR")]
+    admin: SocketAddr,
+    /// The addresses that clients are told for resuming; the default is the one of --listen.
+    #[arg(long, value_delimiter = ',', value_name = "URL,..")]
+    advertise: Vec<String>,
+    /// Where the world is kept: `mem`, `local` or `local:DIR`.
+    #[arg(long, default_value = "local", value_name = "STORE")]
+    store: String,
+    /// The world's seed. A kept world refuses another one.
+    #[arg(long, default_value_t = 7, value_name = "N")]
+    seed: u64,
+    /// Side of the map in tiles, a multiple of 64. A kept world refuses another one.
+    #[arg(long, default_value_t = 1024, value_name = "N")]
+    map: u16,
+    /// How names become characters. `dev`: a name is an account, without a password; beyond loopback it must be asked for.
+    #[arg(long, value_enum)]
+    auth: Option<AuthArg>,
+    /// How log lines are written.
+    #[arg(long, value_enum, default_value_t = LogFormat::Human)]
+    log_format: LogFormat,
+    /// Open connections, in all.
+    #[arg(
+        long,
+        env = "UO_LIMIT_CONNECTIONS",
+        default_value_t = 20_000,
+        value_name = "N"
+    )]
+    limit_connections: usize,
+    /// Threads that tick regions when there is much to do; 0 is half the cores.
+    #[arg(long, env = "UO_TICK_THREADS", default_value_t = 0, value_name = "N")]
+    tick_threads: usize,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum RoleArg {
+    /// Sessions only.
+    Gateway,
+    /// Regions only.
+    Sim,
+    /// Both in one process.
+    All,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum AuthArg {
+    /// Names are accounts.
+    Dev,
+}
+
+/// How log lines are written.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LogFormat {
+    /// For people.
+    Human,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Where the world is kept.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum StoreChoice {
+    /// In memory: gone with the process.
+    Mem,
+    /// In a folder of this machine.
+    Local(PathBuf),
+}
+
+/// What a node is started with; every field is checked.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The node's lasting name.
+    pub node: NodeName,
+    /// Where clients connect.
+    pub listen: SocketAddr,
+    /// Where operators look.
+    pub admin: SocketAddr,
+    /// What clients are told for resuming; empty: the address that was bound.
+    pub advertise: Vec<String>,
+    /// Where the world is kept.
+    pub store: StoreChoice,
+    /// The world.
+    pub world: World,
+    /// How log lines are written.
+    pub log_format: LogFormat,
+    /// Open connections, in all.
+    pub connections_max: usize,
+    /// Threads of the tick pool, at least one.
+    pub tick_threads: usize,
+}
+
+impl Config {
+    /// Checks `args`; each refusal says what to do instead.
+    pub fn check(args: Args) -> anyhow::Result<Config> {
+        if args.role != RoleArg::All {
+            bail!(
+                "this version runs a whole shard in one process; start it with --role all (several processes come later)"
+            );
+        }
+        ensure!(
+            !args.node.is_empty()
+                && args
+                    .node
+                    .bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || b == b'-'),
+            "--node {:?}: a name is made of letters, digits and dashes, like all-1",
+            args.node
+        );
+        if !args.listen.ip().is_loopback() && args.auth.is_none() {
+            bail!(
+                "--listen {} can be reached from other machines, and in dev mode anybody can play any name; \
+                 say --auth dev if that is what you want",
+                args.listen
+            );
+        }
+        ensure!(
+            args.admin.ip().is_loopback(),
+            "--admin {}: the admin address has no token yet and so stays on loopback",
+            args.admin
+        );
+        let world = World::new(args.seed, args.map)
+            .map_err(|error| anyhow::anyhow!("--map {}: {error}", args.map))?;
+        ensure!(
+            RegionId::count(args.map) <= REGIONS_ALWAYS_RUNNING_MAX,
+            "--map {}: a map of more than {REGIONS_ALWAYS_RUNNING_MAX} regions (4096 tiles a side) needs demand-driven \
+             worlds, which this version does not have",
+            args.map
+        );
+        ensure!(
+            args.limit_connections > 0,
+            "--limit-connections must be at least 1"
+        );
+        Ok(Config {
+            node: args.node.as_str().into(),
+            listen: args.listen,
+            admin: args.admin,
+            advertise: args.advertise,
+            store: store_choice(&args.store)?,
+            world,
+            log_format: args.log_format,
+            connections_max: args.limit_connections,
+            tick_threads: match args.tick_threads {
+                0 => {
+                    std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2))
+                }
+                threads => threads,
+            },
+        })
+    }
+}
+
+fn store_choice(text: &str) -> anyhow::Result<StoreChoice> {
+    match text.split_once(':') {
+        None if text == "mem" => Ok(StoreChoice::Mem),
+        None if text == "local" => {
+            let dirs = directories::ProjectDirs::from("", "", "felucca")
+                .context("this user has no home folder; say --store local:DIR")?;
+            Ok(StoreChoice::Local(dirs.data_dir().to_path_buf()))
+        }
+        Some(("local", dir)) if !dir.is_empty() => Ok(StoreChoice::Local(dir.into())),
+        Some(("scylla", _)) => {
+            bail!("--store {text}: this version keeps its world with mem or local:DIR only")
+        }
+        _ => bail!("--store {text}: it is mem, local or local:DIR"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(args: &[&str]) -> Result<Config, String> {
+        let args = Args::try_parse_from([&["uo-server"], args].concat())
+            .map_err(|error| error.to_string())?;
+        Config::check(args).map_err(|error| format!("{error:#}"))
+    }
+
+    #[test]
+    fn defaults_are_a_shard_on_loopback() {
+        let config = config(&["--store", "mem"]).expect("the defaults are good");
+        assert_eq!(config.listen.to_string(), "127.0.0.1:7777");
+        assert_eq!(config.admin.to_string(), "127.0.0.1:7780");
+        assert_eq!((config.world.seed(), config.world.size()), (7, 1024));
+    }
+
+    #[test]
+    fn mistakes_get_a_sentence() {
+        let cases: &[(&[&str], &str)] = &[
+            (&["--role", "sim"], "--role all"),
+            (&["--node", ""], "letters, digits and dashes"),
+            (&["--listen", "0.0.0.0:7777"], "say --auth dev"),
+            (&["--admin", "0.0.0.0:7780"], "stays on loopback"),
+            (&["--map", "1000"], "--map 1000"),
+            (&["--map", "8192"], "more than 4096 regions"),
+            (&["--store", "redis"], "mem, local or local:DIR"),
+            (&["--store", "local:"], "mem, local or local:DIR"),
+            (&["--store", "scylla://h:9042"], "local:DIR only"),
+            (&["--limit-connections", "0"], "at least 1"),
+            (&["--sed", "7"], "--seed"),
+        ];
+        for (args, expected) in cases {
+            let error = config(args).expect_err("it is refused");
+            assert!(error.contains(expected), "{args:?}: {error}");
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! One client's WebSocket: a task that decodes what comes in and writes what the core says.
+//!
+//! The core decides what is written and when; this shell only says when everything it was given is with the system.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use crossbeam_channel::{Sender, TrySendError};
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::error::{CapacityError, ProtocolError};
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
+use uo_proto::frame::DecodeError;
+use uo_proto::{Encoding, close};
+
+use super::core::{ConnId, Input};
+use super::frames::Frames;
+use super::mailbox::{GatewayMail, Outgoing};
+
+/// What is handed to a connection's task and not yet done: the one write that may be under way, and a close.
+pub const OUTGOING_MAX: usize = 2;
+/// How long the last messages and the closing handshake may take, together.
+const CLOSE_WAIT: Duration = Duration::from_secs(2);
+/// How long a reader waits before it tries a full inbox again: back-pressure on its own socket.
+const INBOX_RETRY: Duration = Duration::from_millis(2);
+
+/// What all connections of a gateway share.
+pub struct Hub {
+    inbox: Sender<GatewayMail>,
+    written: Mutex<Vec<ConnId>>,
+    next: AtomicU64,
+    /// Connections open now.
+    pub open: AtomicUsize,
+    /// Bytes of messages read.
+    pub bytes_in: AtomicU64,
+    /// Bytes of messages written.
+    pub bytes_out: AtomicU64,
+    /// Messages written.
+    pub frames_out: AtomicU64,
+}
+
+impl Hub {
+    /// The hub of the core that reads `inbox`.
+    pub fn new(inbox: Sender<GatewayMail>) -> Hub {
+        Hub {
+            inbox,
+            written: Mutex::default(),
+            next: AtomicU64::new(1),
+            open: AtomicUsize::new(0),
+            bytes_in: AtomicU64::new(0),
+            bytes_out: AtomicU64::new(0),
+            frames_out: AtomicU64::new(0),
+        }
+    }
+
+    /// The connections whose frames all went out since the last call.
+    pub fn take_written(&self) -> Vec<ConnId> {
+        std::mem::take(
+            &mut self
+                .written
+                .lock()
+                .expect("nothing panics while it is held"),
+        )
+    }
+
+    /// Waits for room in the core's inbox; an error when the core is gone.
+    async fn post(&self, mut mail: GatewayMail) -> Result<(), CoreGone> {
+        loop {
+            match self.inbox.try_send(mail) {
+                Ok(()) => return Ok(()),
+                Err(TrySendError::Disconnected(_)) => return Err(CoreGone),
+                Err(TrySendError::Full(back)) => mail = back,
+            }
+            tokio::time::sleep(INBOX_RETRY).await;
+        }
+    }
+}
+
+struct CoreGone;
+
+type Socket = WebSocketStream<TcpStream>;
+
+/// Serves a connection whose handshake is complete, to its end.
+pub async fn serve(hub: Arc<Hub>, socket: Socket, encoding: Encoding) {
+    let conn = ConnId(hub.next.fetch_add(1, Ordering::Relaxed));
+    let (frames, outgoing) = mpsc::channel(OUTGOING_MAX);
+    if hub
+        .post(GatewayMail::Connected { conn, frames })
+        .await
+        .is_err()
+        || hub
+            .post(GatewayMail::Input(Input::Opened { conn, encoding }))
+            .await
+            .is_err()
+    {
+        return;
+    }
+    let (mut sink, mut stream) = socket.split();
+    let ending = tokio::select! {
+        ending = read(&hub, conn, encoding, &mut stream) => ending,
+        ending = write(&hub, conn, encoding, &mut sink, outgoing) => ending,
+    };
+    // The core is told first: a closing handshake with somebody who does not read takes its whole time.
+    let _ = hub.post(GatewayMail::Input(Input::Closed { conn })).await;
+    let Some(Ending { last, code, reason }) = ending else {
+        return;
+    };
+    let farewell = async {
+        hub.write(&mut sink, encoding, last).await?;
+        let frame = CloseFrame {
+            code: CloseCode::from(code),
+            reason: Utf8Bytes::from(reason),
+        };
+        sink.send(Message::Close(Some(frame))).await?;
+        while stream.next().await.is_some_and(|message| message.is_ok()) {}
+        Ok::<(), Error>(())
+    };
+    let _ = tokio::time::timeout(CLOSE_WAIT, farewell).await;
+}
+
+/// A close frame, and what is said before it. Where there is none, the socket is gone already.
+struct Ending {
+    last: Frames,
+    code: u16,
+    reason: String,
+}
+
+fn ending(code: u16, reason: &str) -> Option<Ending> {
+    Some(Ending {
+        last: Frames::default(),
+        code,
+        reason: close_reason(reason),
+    })
+}
+
+/// A close frame is a control frame: 125 bytes at most, two of them the code.
+fn close_reason(reason: &str) -> String {
+    reason[..reason.floor_char_boundary(123)].to_owned()
+}
+
+async fn read(
+    hub: &Hub,
+    conn: ConnId,
+    encoding: Encoding,
+    stream: &mut SplitStream<Socket>,
+) -> Option<Ending> {
+    while let Some(message) = stream.next().await {
+        let bytes = match (message, encoding) {
+            (Ok(Message::Text(text)), Encoding::Json) => text.into(),
+            (Ok(Message::Binary(bytes)), Encoding::MessagePack) => bytes,
+            (Ok(Message::Text(_) | Message::Binary(_)), _) => {
+                let want = if encoding == Encoding::Json {
+                    "text"
+                } else {
+                    "binary"
+                };
+                return ending(
+                    close::WRONG_KIND,
+                    &format!("{} takes {want} frames", encoding.subprotocol()),
+                );
+            }
+            (Ok(Message::Close(_)), _) => return None,
+            (Ok(Message::Pong(payload)), _) => {
+                // Pongs of another length answer no ping of ours.
+                let Ok(payload) = <[u8; 8]>::try_from(payload.as_ref()) else {
+                    continue;
+                };
+                let input = Input::Pong {
+                    conn,
+                    payload: u64::from_be_bytes(payload),
+                };
+                match hub.post(GatewayMail::Input(input)).await {
+                    Ok(()) => continue,
+                    Err(CoreGone) => return ending(close::GOING_AWAY, "the server stops"),
+                }
+            }
+            (Ok(Message::Ping(_) | Message::Frame(_)), _) => continue,
+            (Err(error), _) => return refusal(&error),
+        };
+        hub.bytes_in
+            .fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        let input = match encoding.decode_client(&bytes) {
+            Ok(message) => Input::Client { conn, message },
+            Err(DecodeError::Garbage(reason)) => return ending(close::NOT_DECODABLE, &reason),
+            Err(error) => Input::Invalid {
+                conn,
+                reason: error.to_string(),
+                seq: error.seq(),
+            },
+        };
+        if hub.post(GatewayMail::Input(input)).await.is_err() {
+            return ending(close::GOING_AWAY, "the server stops");
+        }
+    }
+    None
+}
+
+/// What a client is told when its bytes are not WebSocket as agreed.
+fn refusal(error: &Error) -> Option<Ending> {
+    match error {
+        Error::Capacity(CapacityError::MessageTooLong { .. }) => {
+            ending(close::TOO_BIG, "the message is too big")
+        }
+        Error::Utf8(_) => ending(close::NOT_DECODABLE, "text frames are UTF-8"),
+        Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => None,
+        Error::Protocol(error) => ending(close::PROTOCOL_ERROR, &error.to_string()),
+        _ => None,
+    }
+}
+
+async fn write(
+    hub: &Hub,
+    conn: ConnId,
+    encoding: Encoding,
+    sink: &mut SplitSink<Socket, Message>,
+    mut outgoing: mpsc::Receiver<Outgoing>,
+) -> Option<Ending> {
+    while let Some(out) = outgoing.recv().await {
+        let (frames, ping) = match out {
+            Outgoing::Write { frames, ping } => (frames, ping),
+            Outgoing::Close { last, code, reason } => {
+                return Some(Ending {
+                    last,
+                    code,
+                    reason: close_reason(reason),
+                });
+            }
+        };
+        hub.write(sink, encoding, frames).await.ok()?;
+        if let Some(payload) = ping {
+            let payload = payload.to_be_bytes().to_vec();
+            sink.feed(Message::Ping(payload.into())).await.ok()?;
+        }
+        sink.flush().await.ok()?;
+        hub.written
+            .lock()
+            .expect("nothing panics while it is held")
+            .push(conn);
+    }
+    ending(close::GOING_AWAY, "the server stops")
+}
+
+impl Hub {
+    /// Hands messages to the socket; the caller flushes.
+    async fn write(
+        &self,
+        sink: &mut SplitSink<Socket, Message>,
+        encoding: Encoding,
+        frames: Frames,
+    ) -> Result<(), Error> {
+        self.bytes_out
+            .fetch_add(frames.bytes.len() as u64, Ordering::Relaxed);
+        self.frames_out
+            .fetch_add(frames.len() as u64, Ordering::Relaxed);
+        // One buffer for all messages of this write: each is a slice of it.
+        let ranges: Vec<_> = frames.ranges().collect();
+        let bytes = Bytes::from(frames.bytes);
+        for range in ranges {
+            let slice = bytes.slice(range);
+            let message = match encoding {
+                Encoding::Json => Message::Text(Utf8Bytes::try_from(slice)?),
+                Encoding::MessagePack => Message::Binary(slice),
+            };
+            sink.feed(message).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,38 @@
+//! What reaches the gateway's thread from outside.
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::core::{ConnId, Input};
+use super::frames::Frames;
+
+/// A letter to the gateway's thread.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the fields are told by their names and types")]
+pub enum GatewayMail {
+    /// For the core.
+    Input(Input),
+    /// A connection is open: where its frames go. Comes before its [`Input::Opened`].
+    Connected {
+        conn: ConnId,
+        frames: mpsc::Sender<Outgoing>,
+    },
+    /// Somebody looks.
+    Observe {
+        full: bool,
+        answer: oneshot::Sender<serde_json::Value>,
+    },
+}
+
+/// What a connection's task is told to do.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the fields are told by their names and types")]
+pub enum Outgoing {
+    /// Write messages, then a WebSocket ping with this payload.
+    Write { frames: Frames, ping: Option<u64> },
+    /// Write the last messages and close.
+    Close {
+        last: Frames,
+        code: u16,
+        reason: &'static str,
+    },
+}

@@ -1,0 +1,52 @@
+//! The store that a node was started with, and the shell that runs a core's requests on it.
+
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+
+use super::local::LocalStore;
+use super::mem::MemStore;
+use super::{Reply, Request, Store, StoreError};
+
+/// One of the implementations. Clones share it.
+#[derive(Clone)]
+pub enum AnyStore {
+    /// See [`MemStore`].
+    Mem(MemStore),
+    /// See [`LocalStore`].
+    Local(Arc<LocalStore>),
+}
+
+impl Store for AnyStore {
+    async fn call(&self, request: Request) -> Result<Reply, StoreError> {
+        match self {
+            AnyStore::Mem(store) => store.call(request).await,
+            AnyStore::Local(store) => store.call(request).await,
+        }
+    }
+}
+
+/// Runs requests as tasks, so that no core ever waits for a store. Cores bound what they have in flight.
+#[derive(Clone)]
+pub struct Driver {
+    store: AnyStore,
+    runtime: Handle,
+}
+
+impl Driver {
+    /// Runs requests for `store` on `runtime`.
+    pub fn new(store: AnyStore, runtime: Handle) -> Driver {
+        Driver { store, runtime }
+    }
+
+    /// Carries out `request` and hands what came of it to `post`.
+    pub fn run(
+        &self,
+        request: Request,
+        post: impl FnOnce(Result<Reply, StoreError>) + Send + 'static,
+    ) {
+        let store = self.store.clone();
+        self.runtime
+            .spawn(async move { post(store.call(request).await) });
+    }
+}

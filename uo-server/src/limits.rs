@@ -18,6 +18,24 @@ pub const CHECKPOINT_URGENT_MS: u64 = 1_000;
 pub const LINGER_MS: u64 = 30_000;
 /// How long a compare-and-set of unknown outcome waits before it is repeated with its nonce.
 pub const CAS_RETRY_MS: u64 = 200;
+/// Compare-and-sets for regions under way at once when a sim starts or stops.
+pub const REGION_CLAIMS_MAX: usize = 64;
+/// Character writes under way at once, releases of a stopping sim included.
+pub const CHARACTER_WRITES_MAX: usize = 256;
+/// After a handoff that came to nothing, how long the character stays before it is offered again.
+pub const HANDOFF_PAUSE_MS: u64 = 1_000;
+/// How often an owner without a battle for its character looks for one.
+pub const SEEK_MS: u64 = 200;
+/// After an arrival, how long an order waits for the ones before it that come by another way.
+pub const ORDERS_SETTLE_MS: u64 = 500;
+/// Characters that left, remembered so that late orders find them.
+pub const MOVED_KEPT_MAX: usize = 16_384;
+/// Messages kept by a fenced sim until it thaws.
+pub const FENCED_MESSAGES_MAX: usize = 65_536;
+/// Handoff durations kept until the shell takes them.
+pub const HANDOFF_TIMES_MAX: usize = 4_096;
+/// A stop in order takes this long at most.
+pub const STOP_MS: u64 = 30_000;
 /// Private messages kept by the owner until acknowledged.
 pub const PRIVATE_KEPT_MAX: usize = 256;
 /// Object rows in one write: a batch of them stays well below the 50 KiB at which Cassandra refuses a batch.
@@ -58,6 +76,8 @@ const _: () = assert!(CHECKPOINT_URGENT_MS < CHECKPOINT_MS);
 const _: () = assert!(CAS_RETRY_MS * 4 < HANDOFF_TIMEOUT_MS);
 const _: () = assert!(FLUSH_WAIT_MS < uo_proto::TICK_MS);
 const _: () = assert!(CHECKPOINT_MS < LINGER_MS);
+const _: () = assert!(ORDERS_SETTLE_MS < HANDOFF_TIMEOUT_MS);
+const _: () = assert!(HANDOFF_TIMEOUT_MS < STOP_MS);
 
 /// The arena's margin: a character must be handed over before it runs out of arena.
 const fn uo_combat_margin() -> u16 {

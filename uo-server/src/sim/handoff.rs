@@ -1,0 +1,431 @@
+//! The source of a handoff: out of the battle, offered, and either given or taken back by compare-and-set.
+//!
+//! An outgoing character is in no battle of ours. Its claim tells how far it is: `Outgoing` is offered and waits,
+//! `Claiming` and `Sealing` take it back, `Held` is ours again and looks for a battle.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+use std::collections::VecDeque;
+
+use uo_combat::Fighter;
+use uo_proto::{CharId, Pos, RegionId};
+
+use super::character::Character;
+use super::claims::Who;
+use super::core::SimCore;
+use super::timer::Timer;
+use crate::Millis;
+use crate::cluster::claim::{Claim, Input};
+use crate::identity::Holder;
+use crate::limits::{
+    HANDOFF_PAUSE_MS, HANDOFF_TIMEOUT_MS, HANDOFF_TIMES_MAX, MOVED_KEPT_MAX, ORDERS_HELD_MAX,
+    SEEK_MS,
+};
+use crate::peer::message::{
+    AttachId, HandoffCause, HandoffOffer, RoutedOrder,
+};
+use crate::peer::{ToGateway, ToSim};
+use crate::store::{ClaimRow, Request, row};
+
+/// A character that is in no battle here and on its way to one.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Outgoing {
+    pub(super) character: Character,
+    pub(super) fighter: Fighter,
+    walk: Option<(Pos, u64)>,
+    /// To which region's battle, and whose that is.
+    to: RegionId,
+    holder: Holder,
+    began_at: Millis,
+    /// When its offer has waited long enough.
+    offer_due: Option<Millis>,
+    /// Orders that were not applied, and how many of them went along with the offer.
+    held: VecDeque<RoutedOrder>,
+    offered: usize,
+    /// Its session went meanwhile; whether for good.
+    pub(super) detached: Option<(AttachId, bool)>,
+}
+
+/// Where a character went.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct MovedTo {
+    pub(super) generation: u64,
+    pub(super) region: RegionId,
+    pub(super) owner: Holder,
+}
+
+impl Outgoing {
+    pub(super) fn hold(&mut self, order: RoutedOrder) -> bool {
+        let has_room = self.held.len() < ORDERS_HELD_MAX;
+        if has_room {
+            self.held.push_back(order);
+        }
+        has_room
+    }
+
+    /// Orders that the other side does not have.
+    fn unsent(mut self) -> VecDeque<RoutedOrder> {
+        self.held.split_off(self.offered)
+    }
+}
+
+impl SimCore {
+    /// Whether the character can leave for `to` now.
+    pub(super) fn can_hand_over(&self, id: CharId, to: RegionId) -> bool {
+        let is_free = self.characters.get(&id).is_some_and(|character| {
+            character.is_held()
+                && !character.is_leaving
+                && character.region != to
+                && character.handoff_not_before <= self.now
+        });
+        is_free && !self.stopping && self.holder_of(to).is_some()
+    }
+
+    /// Takes the character out of its battle and offers it to the holder of `to`. `orders` were not applied: they go
+    /// along.
+    pub(super) fn hand_over(
+        &mut self,
+        id: CharId,
+        to: RegionId,
+        cause: HandoffCause,
+        orders: Vec<RoutedOrder>,
+    ) {
+        let Some(holder) = self.holder_of(to) else {
+            return;
+        };
+        let Some(mut character) = self.characters.remove(&id) else {
+            return;
+        };
+        let withdrawn = self
+            .slot_mut(character.region)
+            .and_then(|slot| slot.region.as_mut())
+            .and_then(|battle| battle.withdraw(id));
+        let Some((fighter, walk)) = withdrawn else {
+            // Without a body there is nothing to hand over; it cannot happen while the region is served.
+            self.characters.insert(id, character);
+            return;
+        };
+        let mut held: VecDeque<RoutedOrder> = orders.into();
+        held.extend(std::mem::take(&mut character.early).into_values());
+        if let Some(older) = self.outgoing.remove(&id) {
+            // It went from one region of ours to another, and goes on before the first was told: that one is settled.
+            held.extend(older.unsent());
+        }
+        character.checkpoint.suspend();
+        let outgoing = Outgoing {
+            character,
+            fighter,
+            walk,
+            to,
+            holder,
+            began_at: self.now,
+            offer_due: None,
+            held,
+            offered: 0,
+            detached: None,
+        };
+        self.outgoing.insert(id, outgoing);
+        self.offer(id, cause);
+    }
+
+    fn offer(&mut self, id: CharId, cause: HandoffCause) {
+        self.drive(Who::Outgoing(id), Input::HandOver);
+        let now = self.now;
+        let source = self.config.me.clone();
+        let Some(outgoing) = self.outgoing.get_mut(&id) else {
+            return;
+        };
+        let due = now + HANDOFF_TIMEOUT_MS;
+        outgoing.offer_due = Some(due);
+        let character = &outgoing.character;
+        let offer = HandoffOffer {
+            char_id: id,
+            generation: character.generation,
+            source,
+            region: outgoing.to,
+            character: character.row(character.generation, outgoing.fighter.clone()),
+            attach: character.attach.clone(),
+            linger_left_ms: character
+                .linger_due
+                .map_or(0, |due| due.saturating_sub(now)),
+            walk: outgoing.walk,
+            // They stay here as well, for the case that it comes back.
+            held: outgoing.held.iter().cloned().collect(),
+            cause,
+        };
+        outgoing.offered = outgoing.held.len();
+        let to = outgoing.holder.node.clone();
+        self.counters.handoffs_offered += 1;
+        self.timers.add(due, Timer::Offer(id));
+        self.to_sim(to, ToSim::HandoffOffer(Box::new(offer)));
+    }
+
+    /// The destination has it.
+    pub(super) fn accepted(&mut self, id: CharId, generation: u64) {
+        let is_newer = self
+            .outgoing
+            .get(&id)
+            .is_some_and(|outgoing| generation > outgoing.character.generation);
+        if !is_newer {
+            self.counters.messages_old_number += 1;
+            return;
+        }
+        let Some(outgoing) = self.outgoing.remove(&id) else {
+            return;
+        };
+        self.counters.handoffs_accepted += 1;
+        if self.handoff_ms.len() < HANDOFF_TIMES_MAX {
+            let took = self.now.saturating_sub(outgoing.began_at);
+            self.handoff_ms.push(u32::try_from(took).unwrap_or(u32::MAX));
+        }
+        let moved = MovedTo {
+            generation,
+            region: outgoing.to,
+            owner: outgoing.holder.clone(),
+        };
+        self.pass_on_orders(outgoing, moved);
+    }
+
+    /// The destination refused before it claimed anything: it is ours under the same generation.
+    pub(super) fn refused(&mut self, id: CharId, generation: u64) {
+        let is_ours = self.outgoing.get(&id).is_some_and(|outgoing| {
+            outgoing.character.generation == generation
+                && matches!(outgoing.character.task.claim, Claim::Outgoing { .. })
+        });
+        if !is_ours {
+            self.counters.messages_old_number += 1;
+            return;
+        }
+        self.counters.handoffs_refused += 1;
+        self.drive(Who::Outgoing(id), Input::TakeBack);
+        self.settle_outgoing(id);
+    }
+
+    /// No answer. Only a compare-and-set tells whether the destination has it.
+    pub(super) fn offer_is_over(&mut self, id: CharId, due: Millis) {
+        let is_waiting = self.outgoing.get(&id).is_some_and(|outgoing| {
+            outgoing.offer_due == Some(due)
+                && matches!(outgoing.character.task.claim, Claim::Outgoing { .. })
+        });
+        if !is_waiting {
+            return;
+        }
+        self.counters.handoffs_timed_out += 1;
+        #[cfg(feature = "planted-bugs")]
+        if self.has_bug(super::bug::PlantedBug::ReclaimWithoutClaim) {
+            self.drive(Who::Outgoing(id), Input::TakeBack);
+            return self.settle_outgoing(id);
+        }
+        self.drive(Who::Outgoing(id), Input::Reclaim);
+    }
+
+    pub(super) fn outgoing_seal(&mut self, id: CharId, number: u64) -> Option<Request> {
+        let outgoing = self.outgoing.get(&id)?;
+        Some(Request::CharacterSeal {
+            char_id: id,
+            number,
+            row: Some(row::encode(
+                &outgoing.character.row(number, outgoing.fighter.clone()),
+            )),
+        })
+    }
+
+    /// Ours again, under the next generation.
+    pub(super) fn reclaimed(&mut self, id: CharId, generation: u64) {
+        self.counters.handoffs_reclaimed += 1;
+        if let Some(outgoing) = self.outgoing.get_mut(&id) {
+            outgoing.character.generation = generation;
+            outgoing.character.checkpoint = super::checkpoint::Checkpoint::sealed();
+        }
+        self.settle_outgoing(id);
+    }
+
+    /// The row changed under the reclaim: the character is where the row says.
+    pub(super) fn outgoing_gone(&mut self, id: CharId, row: Option<ClaimRow>) {
+        let Some(outgoing) = self.outgoing.remove(&id) else {
+            return;
+        };
+        self.counters.handoffs_lost += 1;
+        let Some(ClaimRow {
+            holder: Some(owner),
+            number,
+            ..
+        }) = row
+        else {
+            self.counters.orders_dropped += outgoing.held.len() as u64;
+            return;
+        };
+        let moved = MovedTo {
+            generation: number,
+            region: outgoing.to,
+            owner,
+        };
+        if let Some((_, gateway)) = &outgoing.character.attach {
+            let to = gateway.node.clone();
+            self.tell_moved(to, id, &moved);
+        }
+        self.pass_on_orders(outgoing, moved);
+    }
+
+    /// Whatever came for a character while it was on its way follows it.
+    fn pass_on_orders(&mut self, outgoing: Outgoing, moved: MovedTo) {
+        let id = outgoing.character.id;
+        let to = moved.owner.node.clone();
+        let detached = outgoing.detached;
+        for order in outgoing.unsent() {
+            self.counters.orders_forwarded += 1;
+            self.to_sim(to.clone(), ToSim::Order(order));
+        }
+        if let Some((attach, logout)) = detached {
+            let message = ToSim::Detach {
+                char_id: id,
+                attach,
+                logout,
+            };
+            self.to_sim(to, message);
+        }
+        if moved.owner != self.config.me {
+            self.remember_moved(id, moved);
+        }
+    }
+
+    /// A character that is ours and in no battle: into one of ours, or to whoever holds its region, or later.
+    pub(super) fn settle_outgoing(&mut self, id: CharId) {
+        let Some(outgoing) = self.outgoing.get(&id) else {
+            return;
+        };
+        let there = self.config.world.region_at(outgoing.fighter.pos);
+        let home = outgoing.character.region;
+        let generation = outgoing.character.generation;
+        let last_order = outgoing.character.last_order;
+        let (fighter, walk) = (outgoing.fighter.clone(), outgoing.walk);
+        let region = [home, there].into_iter().find(|&region| {
+            self.admit(region, fighter.clone(), generation, last_order, walk)
+                .is_ok()
+        });
+        if let Some(region) = region {
+            return self.bring_back(id, region);
+        }
+        match self.holder_of(there).filter(|holder| *holder != self.config.me) {
+            Some(holder) if !self.stopping => {
+                if let Some(outgoing) = self.outgoing.get_mut(&id) {
+                    outgoing.to = there;
+                    outgoing.holder = holder;
+                }
+                self.offer(id, HandoffCause::Forward);
+            }
+            // Nobody to forward to, and nothing runs any more: what it has is written, and it is released.
+            _ if self.stopping => {
+                if let Some(outgoing) = self.outgoing.remove(&id) {
+                    self.leave_unplaced(outgoing.character, outgoing.fighter);
+                }
+            }
+            _ => self.timers.add(self.now + SEEK_MS, Timer::Seek(id)),
+        }
+    }
+
+    fn bring_back(&mut self, id: CharId, region: RegionId) {
+        let Some(outgoing) = self.outgoing.remove(&id) else {
+            return;
+        };
+        let mut character = outgoing.character;
+        character.region = region;
+        character.handoff_not_before = self.now + HANDOFF_PAUSE_MS;
+        self.characters.insert(id, character);
+        self.tell_generation(id);
+        self.touch(id);
+        self.arm_linger(id);
+        for order in outgoing.held {
+            // It was not taken over there, so it is played here, whatever comes of it.
+            self.order_owned(order, false);
+        }
+        if let Some((_, logout)) = outgoing.detached {
+            self.detach_owned(id, logout);
+        }
+    }
+
+    pub(super) fn seek(&mut self, id: CharId) {
+        let is_ours = self
+            .outgoing
+            .get(&id)
+            .is_some_and(|outgoing| outgoing.character.is_held());
+        if is_ours {
+            self.settle_outgoing(id);
+        }
+    }
+
+    /// An owner that could not place what it took over: it goes on as an outgoing one.
+    pub(super) fn hold_unplaced(
+        &mut self,
+        character: Character,
+        fighter: Fighter,
+        walk: Option<(Pos, u64)>,
+        mut held: VecDeque<RoutedOrder>,
+    ) {
+        let id = character.id;
+        if let Some(older) = self.outgoing.remove(&id) {
+            held.extend(older.unsent());
+        }
+        let outgoing = Outgoing {
+            to: character.region,
+            character,
+            fighter,
+            walk,
+            holder: self.config.me.clone(),
+            began_at: self.now,
+            offer_due: None,
+            held,
+            offered: 0,
+            detached: None,
+        };
+        self.outgoing.insert(id, outgoing);
+        self.settle_outgoing(id);
+    }
+
+    /// Tells the gateway and the feed under which generation the character goes on.
+    pub(super) fn tell_generation(&mut self, id: CharId) {
+        let me = self.config.me.clone();
+        let Some(character) = self.characters.get(&id) else {
+            return;
+        };
+        let (region, generation) = (character.region, character.generation);
+        let gateway = character.attach.as_ref().map(|(_, at)| at.node.clone());
+        if let Some(battle) = self.slot_mut(region).and_then(|slot| slot.region.as_mut()) {
+            battle.set_generation(id, generation);
+        }
+        if let Some(to) = gateway {
+            let moved = MovedTo {
+                generation,
+                region,
+                owner: me,
+            };
+            self.tell_moved(to, id, &moved);
+        }
+    }
+
+    pub(super) fn tell_moved(&mut self, to: crate::identity::NodeName, id: CharId, moved: &MovedTo) {
+        let message = ToGateway::Moved {
+            char_id: id,
+            generation: moved.generation,
+            region: moved.region,
+            owner: moved.owner.clone(),
+        };
+        self.to_gateway(to, message);
+    }
+
+    fn remember_moved(&mut self, id: CharId, moved: MovedTo) {
+        if self.moved.insert(id, moved).is_none() {
+            self.moved_order.push_back(id);
+        }
+        while self.moved_order.len() > MOVED_KEPT_MAX {
+            if let Some(oldest) = self.moved_order.pop_front() {
+                self.moved.remove(&oldest);
+            }
+        }
+    }
+
+    pub(super) fn forget_moved(&mut self, id: CharId) {
+        if self.moved.remove(&id).is_some() {
+            self.moved_order.retain(|&known| known != id);
+        }
+    }
+}

@@ -1,0 +1,398 @@
+//! Regions: taking them at the start, serving them, what their objects need, and giving them up.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+use std::collections::BTreeSet;
+
+use uo_combat::{AdmitError, Fighter};
+use uo_proto::{ObjectKey, ObjectState, Pos, RegionId};
+
+use super::claims::{Asked, Task, Who};
+use super::core::SimCore;
+use super::journal::{Journal, read_rows, seal_rows};
+use super::region::Region;
+use super::timer::Timer;
+use crate::cluster::claim::{Claim, Input};
+use crate::identity::{Holder, NodeName};
+use crate::limits::{CAS_RETRY_MS, REGION_CLAIMS_MAX};
+use crate::peer::message::Leases;
+use crate::peer::{ToGateway, ToSim};
+use crate::store::{ClaimRow, Reply, Request, Stamp, StoreError};
+
+/// What this node has of one region of the map.
+#[derive(Default)]
+pub(super) struct Slot {
+    pub(super) task: Task,
+    /// Its row when the leases were read; none: there was none, or it was used already.
+    row: Option<ClaimRow>,
+    /// Whether it is still to be taken.
+    is_wanted: bool,
+    /// What was loaded, until it is opened.
+    loaded: Vec<ObjectState>,
+    pub(super) region: Option<Region>,
+    pub(super) journal: Option<Journal>,
+    /// Who asked for its feed.
+    subscribers: BTreeSet<NodeName>,
+}
+
+impl Slot {
+    /// Whether it is held, sealed and open: it ticks.
+    pub(super) fn is_served(&self) -> bool {
+        self.region.is_some() && self.task.claim.held().is_some()
+    }
+
+    /// Nothing of it is ours, and nothing is under way.
+    pub(super) fn is_free(&self) -> bool {
+        self.task.claim == Claim::Free
+    }
+}
+
+impl SimCore {
+    pub(super) fn slot(&self, region: RegionId) -> Option<&Slot> {
+        self.slots.get(region.0 as usize)
+    }
+
+    pub(super) fn slot_mut(&mut self, region: RegionId) -> Option<&mut Slot> {
+        self.slots.get_mut(region.0 as usize)
+    }
+
+    /// Reads every lease at once; the rows are hints, each compare-and-set finds out for itself.
+    pub(super) fn read_leases(&mut self) {
+        if !self.stopping {
+            self.ask(Request::LeasesRead, Asked::Leases);
+        }
+    }
+
+    pub(super) fn leases_read(&mut self, reply: Result<Reply, StoreError>) {
+        let Ok(Reply::Leases(rows)) = reply else {
+            return self.timers.add(self.now + CAS_RETRY_MS, Timer::Leases);
+        };
+        for (region, row) in rows {
+            if let Some(slot) = self.slot_mut(region) {
+                slot.row = Some(row);
+            }
+        }
+        for slot in &mut self.slots {
+            slot.is_wanted = true;
+        }
+        self.take_regions();
+    }
+
+    /// Begins claims until as many are under way as may be.
+    pub(super) fn take_regions(&mut self) {
+        if self.stopping {
+            return;
+        }
+        let mut under_way = self
+            .slots
+            .iter()
+            .filter(|slot| !slot.is_free() && !slot.is_served())
+            .count();
+        for index in 0..self.slots.len() {
+            if under_way >= REGION_CLAIMS_MAX {
+                return;
+            }
+            let slot = &mut self.slots[index];
+            if std::mem::take(&mut slot.is_wanted) {
+                let row = slot.row.take();
+                under_way += 1;
+                let region = RegionId(index as u32);
+                self.drive(Who::Region(region), Input::TakeSeen(row));
+            }
+        }
+    }
+
+    pub(super) fn objects_loaded(&mut self, who: Who, rows: &[(ObjectKey, Vec<u8>)]) {
+        let Who::Region(region) = who else { return };
+        match read_rows(rows) {
+            Ok(stored) => {
+                if let Some(slot) = self.slot_mut(region) {
+                    slot.loaded = stored.objects;
+                }
+                let found = (!rows.is_empty()).then_some(stored.epoch_max);
+                self.drive(who, Input::Loaded(found));
+            }
+            Err(_) => {
+                // Sealing would destroy what this build cannot read: the region stays down until that is repaired.
+                self.counters.rows_unreadable += 1;
+                self.drive(who, Input::Failed);
+            }
+        }
+    }
+
+    /// The rows of the seal: what was loaded, or what the running region shows (a renewal).
+    pub(super) fn region_seal(&mut self, region: RegionId, number: u64) -> Option<Request> {
+        let slot = self.slot_mut(region)?;
+        let rows = match &slot.region {
+            Some(running) => seal_rows(number, &running.differences()),
+            None => seal_rows(number, &slot.loaded),
+        };
+        Some(Request::ObjectsSeal {
+            region,
+            number,
+            rows,
+        })
+    }
+
+    pub(super) fn serve_region(&mut self, id: RegionId, epoch: u64) {
+        let world = self.config.world.clone();
+        let beside = self.objects_beside(id);
+        let Some(slot) = self.slot_mut(id) else {
+            return;
+        };
+        if let Some(journal) = &mut slot.journal {
+            // A renewal: the battle goes on under the epoch that it was opened with.
+            return journal.renew(epoch);
+        }
+        let objects = std::mem::take(&mut slot.loaded);
+        let mut region = Region::open(&world, id, epoch, objects, &beside);
+        for node in &slot.subscribers {
+            region.subscribe(node.clone());
+        }
+        let differences = region.differences();
+        slot.region = Some(region);
+        slot.journal = Some(Journal::new(id, epoch));
+        self.elsewhere.remove(&id);
+        self.untold.insert(id);
+        self.tell_neighbours(id, true, &differences);
+        self.take_regions();
+    }
+
+    /// What the neighbours that run here differ in from the generated content.
+    fn objects_beside(&self, id: RegionId) -> Vec<ObjectState> {
+        self.config
+            .world
+            .neighbours(id)
+            .filter_map(|beside| self.slot(beside)?.region.as_ref())
+            .flat_map(Region::differences)
+            .collect()
+    }
+
+    /// Changed objects of `id`, for the arenas of the regions around it.
+    pub(super) fn tell_neighbours(&mut self, id: RegionId, full: bool, objects: &[ObjectState]) {
+        let Some((epoch, tick)) = self
+            .slot(id)
+            .and_then(|slot| slot.region.as_ref())
+            .map(|region| (region.epoch(), region.tick_count()))
+        else {
+            return;
+        };
+        let mut nodes = BTreeSet::new();
+        for beside in self.config.world.clone().neighbours(id) {
+            if let Some(region) = self.slot_mut(beside).and_then(|slot| slot.region.as_mut()) {
+                region.place_foreign(objects);
+            } else if let Some((_, holder)) = self.elsewhere.get(&beside) {
+                nodes.insert(holder.node.clone());
+            }
+        }
+        for node in nodes {
+            let message = ToSim::ObjectChanges {
+                region: id,
+                epoch,
+                tick,
+                full,
+                objects: objects.to_vec(),
+            };
+            self.to_sim(node, message);
+        }
+    }
+
+    /// Somebody else has it.
+    pub(super) fn region_gone(&mut self, id: RegionId, row: Option<ClaimRow>) {
+        self.close_region(id);
+        if let Some(ClaimRow {
+            holder: Some(holder),
+            number,
+            ..
+        }) = row
+        {
+            self.elsewhere.insert(id, (number, holder));
+        }
+        self.take_regions();
+    }
+
+    pub(super) fn region_released(&mut self, id: RegionId) {
+        self.close_region(id);
+        self.untold.insert(id);
+    }
+
+    /// Ends a region that is ours no longer. Whoever was in it is without a battle, and looks for one.
+    fn close_region(&mut self, id: RegionId) {
+        let Some(slot) = self.slot_mut(id) else {
+            return;
+        };
+        slot.journal = None;
+        let subscribers = std::mem::take(&mut slot.subscribers);
+        let Some(mut region) = slot.region.take() else {
+            return;
+        };
+        let epoch = region.epoch();
+        for node in subscribers {
+            self.to_gateway(node, ToGateway::FeedEnd { region: id, epoch });
+        }
+        let stranded: Vec<_> = region.characters().collect();
+        for char_id in stranded {
+            let withdrawn = region.withdraw(char_id);
+            if let (Some((fighter, walk)), Some(mut character)) =
+                (withdrawn, self.characters.remove(&char_id))
+            {
+                let held = std::mem::take(&mut character.early).into_values().collect();
+                character.checkpoint.suspend();
+                self.hold_unplaced(character, fighter, walk, held);
+            }
+        }
+    }
+
+    pub(super) fn subscribe(&mut self, node: NodeName, id: RegionId) {
+        let Some(slot) = self.slot_mut(id) else {
+            return;
+        };
+        if let Some(region) = &mut slot.region {
+            slot.subscribers.insert(node.clone());
+            region.subscribe(node);
+        } else if !slot.is_free() || slot.is_wanted {
+            slot.subscribers.insert(node);
+        } else {
+            let message = ToGateway::FeedEnd {
+                region: id,
+                epoch: 0,
+            };
+            self.to_gateway(node, message);
+        }
+    }
+
+    pub(super) fn unsubscribe(&mut self, node: &NodeName, id: RegionId) {
+        if let Some(slot) = self.slot_mut(id) {
+            slot.subscribers.remove(node);
+            if let Some(region) = &mut slot.region {
+                region.unsubscribe(node);
+            }
+        }
+    }
+
+    /// The link to a node is gone: a gateway's players linger, and its feeds end. What was offered to it waits for its
+    /// time-out, because only a compare-and-set tells.
+    pub(super) fn peer_lost(&mut self, node: &NodeName) {
+        for index in 0..self.slots.len() {
+            self.unsubscribe(node, RegionId(index as u32));
+        }
+        self.detach_all_of(node);
+    }
+
+    /// Puts a character into the battle of `region`, if that runs here.
+    pub(super) fn admit(
+        &mut self,
+        region: RegionId,
+        fighter: Fighter,
+        generation: u64,
+        ack: u64,
+        walk: Option<(Pos, u64)>,
+    ) -> Result<(), AdmitError> {
+        match self.slot_mut(region) {
+            Some(Slot {
+                region: Some(battle),
+                task,
+                ..
+            }) if task.claim.held().is_some() => battle.admit(fighter, generation, ack, walk),
+            _ => Err(AdmitError::Outside),
+        }
+    }
+
+    /// Who holds `region`, as far as is known.
+    pub(super) fn holder_of(&self, region: RegionId) -> Option<Holder> {
+        if self.serves(region) {
+            return Some(self.config.me.clone());
+        }
+        self.elsewhere
+            .get(&region)
+            .map(|(_, holder)| holder.clone())
+    }
+
+    /// Other sims tell which regions they took and gave up.
+    pub(super) fn hear_leases(&mut self, leases: Leases) {
+        for (region, epoch, holder) in leases.changes {
+            let known = self.elsewhere.get(&region).map_or(0, |(known, _)| *known);
+            let ours = self.slot(region).and_then(|slot| slot.task.claim.number());
+            if epoch <= known || ours.is_some_and(|ours| ours >= epoch) {
+                continue;
+            }
+            match holder {
+                Some(holder) if holder != self.config.me => {
+                    self.elsewhere.insert(region, (epoch, holder));
+                }
+                _ => {
+                    self.elsewhere.remove(&region);
+                }
+            }
+        }
+    }
+
+    /// Tells which regions were taken and released since the last time.
+    pub(super) fn tell_leases(&mut self) {
+        if self.untold.is_empty() {
+            return;
+        }
+        let changes: Vec<_> = std::mem::take(&mut self.untold)
+            .into_iter()
+            .map(|id| {
+                let region = self.slot(id).and_then(|slot| slot.region.as_ref());
+                let holder = region.map(|_| self.config.me.clone());
+                (id, region.map_or(0, Region::epoch), holder)
+            })
+            .collect();
+        for node in self.config.told.clone() {
+            let changes = changes.clone();
+            self.to_gateway(node, ToGateway::Leases(Leases { changes }));
+        }
+    }
+
+    /// Sends what a region's journal has to write.
+    pub(super) fn write_objects(&mut self, request: Option<Request>) {
+        if let Some(request) = request
+            && let Request::ObjectsWrite { region, stamp, .. } = &request
+        {
+            let asked = Asked::Objects(*region, *stamp);
+            self.counters.object_writes += 1;
+            self.ask(request, asked);
+        }
+    }
+
+    pub(super) fn objects_answered(&mut self, id: RegionId, stamp: Stamp, is_done: bool) {
+        let retry_at = self.now + CAS_RETRY_MS;
+        let Some(journal) = self.slot_mut(id).and_then(|slot| slot.journal.as_mut()) else {
+            return;
+        };
+        if is_done {
+            let next = journal.acked(stamp);
+            self.write_objects(next);
+        } else {
+            journal.failed(stamp);
+            self.counters.object_writes_failed += 1;
+            self.timers.add(retry_at, Timer::Objects(id));
+        }
+    }
+
+    pub(super) fn write_objects_again(&mut self, id: RegionId) {
+        let next = self
+            .slot_mut(id)
+            .and_then(|slot| slot.journal.as_mut())
+            .and_then(Journal::next_write);
+        self.write_objects(next);
+    }
+
+    /// The tick up to which every object write of this node is acknowledged.
+    pub(super) fn flushed_through(&self) -> u64 {
+        self.slots
+            .iter()
+            .filter_map(|slot| {
+                let journal = slot.journal.as_ref()?;
+                // While a renewal is under way the journal does not know what its seal will hold.
+                Some(if slot.is_served() {
+                    journal.flushed_through()
+                } else {
+                    0
+                })
+            })
+            .min()
+            .unwrap_or(u64::MAX)
+    }
+}

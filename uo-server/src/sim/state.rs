@@ -1,0 +1,250 @@
+//! What `/state` and `/metrics` show of a sim.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+use serde::Serialize;
+use uo_proto::{CharId, RegionId};
+
+use super::core::SimCore;
+use super::tick;
+use crate::identity::Holder;
+
+/// What was counted since the start.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[allow(missing_docs, reason = "each is told by its name")]
+pub struct Counters {
+    /// Fights, deaths, returns, broken objects.
+    pub battle: tick::Totals,
+    pub attaches: u64,
+    pub attaches_refused: u64,
+    pub superseded: u64,
+    pub entered: u64,
+    pub left: u64,
+    /// Characters that somebody else had under a higher generation.
+    pub lost: u64,
+    pub orders_applied: u64,
+    pub orders_refused: u64,
+    pub orders_duplicate: u64,
+    pub orders_other_session: u64,
+    /// Held for a character on its way.
+    pub orders_held: u64,
+    /// Came before the ones before them.
+    pub orders_early: u64,
+    pub orders_forwarded: u64,
+    /// For characters nobody here knows, or beyond the bound of what is held.
+    pub orders_dropped: u64,
+    pub pins: u64,
+    pub handoffs_offered: u64,
+    pub handoffs_accepted: u64,
+    /// Offers of ours that were refused.
+    pub handoffs_refused: u64,
+    pub handoffs_timed_out: u64,
+    pub handoffs_reclaimed: u64,
+    /// Reclaims that found the row changed.
+    pub handoffs_lost: u64,
+    /// Offers of others that were refused here.
+    pub offers_refused: u64,
+    pub arrivals: u64,
+    pub arrivals_lost: u64,
+    pub messages_old_number: u64,
+    pub messages_not_understood: u64,
+    pub messages_dropped_fenced: u64,
+    pub checkpoints: u64,
+    pub checkpoints_failed: u64,
+    pub saved: u64,
+    /// Times that private messages were lost.
+    pub privates_lost: u64,
+    /// Numbers that were claimed because the stamps of the one before ran out.
+    pub renewals: u64,
+    pub object_writes: u64,
+    pub object_writes_failed: u64,
+    /// Harm to objects whose owner nobody knew.
+    pub hits_dropped: u64,
+    pub cas_applied: u64,
+    pub cas_refused: u64,
+    pub cas_unknown: u64,
+    pub store_errors: u64,
+    pub replies_not_expected: u64,
+    /// Rows of the store that this build cannot read; alert on any.
+    pub rows_unreadable: u64,
+    pub fences: u64,
+}
+
+/// A sim as it is now.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct SimState {
+    /// Who it is.
+    pub me: Holder,
+    /// Whether every region is held.
+    pub ready: bool,
+    /// Whether it is fenced.
+    pub fenced: bool,
+    /// Whether it stops.
+    pub stopping: bool,
+    /// Ticks since the start.
+    pub ticks: u64,
+    /// The regions that run here.
+    pub regions: Vec<RegionState>,
+    /// The characters that are owned here, or on their way.
+    pub characters: Vec<CharacterState>,
+}
+
+/// A region that runs.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct RegionState {
+    /// Which.
+    pub id: RegionId,
+    /// Under which lease.
+    pub epoch: u64,
+    /// Ticks since it was opened.
+    pub ticks: u64,
+    /// Characters in its battle.
+    pub players: usize,
+    /// Whether its next tick has nothing to do.
+    pub idle: bool,
+}
+
+/// A character.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct CharacterState {
+    /// Who.
+    pub id: CharId,
+    /// Its name.
+    pub name: String,
+    /// The generation it is owned under; 0: not yet.
+    pub generation: u64,
+    /// What it is going through.
+    pub phase: Phase,
+    /// The region whose battle it is in, or was in last.
+    pub region: Option<RegionId>,
+    /// Where it stands.
+    pub x: u16,
+    /// Where it stands.
+    pub y: u16,
+    /// Its session number.
+    pub session: u64,
+    /// The highest order applied.
+    pub last_order: u64,
+    /// The highest order promised to be durable.
+    pub saved: u64,
+    /// Whether somebody plays it.
+    pub attached: bool,
+}
+
+/// What a character is going through.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// It is being claimed for a gateway.
+    Entering,
+    /// It is in a battle.
+    Playing,
+    /// It is offered, or being taken back.
+    Outgoing,
+    /// It is being claimed from another region's battle.
+    Arriving,
+    /// It is being written and released.
+    Leaving,
+}
+
+impl SimCore {
+    /// Everything, for `/state`. `with_characters`: those as well, which are many.
+    pub fn state(&self, with_characters: bool) -> SimState {
+        SimState {
+            me: self.config.me.clone(),
+            ready: self.ready(),
+            fenced: self.fenced,
+            stopping: self.stopping,
+            ticks: self.ticks,
+            regions: self.region_states(),
+            characters: if with_characters {
+                self.character_states()
+            } else {
+                Vec::new()
+            },
+        }
+    }
+
+    /// Characters that are in a battle here.
+    pub fn playing(&self) -> usize {
+        self.characters.len()
+    }
+
+    /// Regions that run here.
+    pub fn regions_held(&self) -> usize {
+        self.slots.iter().filter(|slot| slot.is_served()).count()
+    }
+
+    fn region_states(&self) -> Vec<RegionState> {
+        let regions = self.slots.iter().filter_map(|slot| slot.region.as_ref());
+        regions
+            .map(|region| RegionState {
+                id: region.id(),
+                epoch: region.epoch(),
+                ticks: region.tick_count(),
+                players: region.characters().count(),
+                idle: region.is_idle(),
+            })
+            .collect()
+    }
+
+    fn character_states(&self) -> Vec<CharacterState> {
+        let empty = |id: CharId, phase| CharacterState {
+            id,
+            name: String::new(),
+            generation: 0,
+            phase,
+            region: None,
+            x: 0,
+            y: 0,
+            session: 0,
+            last_order: 0,
+            saved: 0,
+            attached: false,
+        };
+        let entering = self.entering.iter().map(|(&id, entering)| CharacterState {
+            name: entering.name().to_owned(),
+            ..empty(id, Phase::Entering)
+        });
+        let playing = self.characters.values().map(|character| {
+            let region = self.slot(character.region);
+            let battle = region.and_then(|slot| slot.region.as_ref());
+            let pos = battle.and_then(|battle| battle.pos(character.id));
+            self.character_state(character, pos, Phase::Playing)
+        });
+        let outgoing = self.outgoing.values().map(|outgoing| {
+            let pos = Some(outgoing.fighter.pos);
+            self.character_state(&outgoing.character, pos, Phase::Outgoing)
+        });
+        let arriving = self.arrivals.keys().map(|&id| empty(id, Phase::Arriving));
+        let leaving = self.leaving.keys().map(|&id| empty(id, Phase::Leaving));
+        entering
+            .chain(playing)
+            .chain(outgoing)
+            .chain(arriving)
+            .chain(leaving)
+            .collect()
+    }
+
+    fn character_state(
+        &self,
+        character: &super::character::Character,
+        pos: Option<uo_proto::Pos>,
+        phase: Phase,
+    ) -> CharacterState {
+        let pos = pos.unwrap_or_default();
+        let saved = character.checkpoint.saved(character.session);
+        CharacterState {
+            id: character.id,
+            name: character.name.clone(),
+            generation: character.generation,
+            phase,
+            region: Some(character.region),
+            x: pos.x,
+            y: pos.y,
+            session: character.session,
+            last_order: character.last_order,
+            saved: saved.map_or(0, |(seq, _)| seq),
+            attached: character.attach.is_some(),
+        }
+    }
+}

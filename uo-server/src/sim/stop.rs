@@ -1,0 +1,82 @@
+//! A stop in order: everybody is written and released, then every region is flushed and released.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+use uo_proto::{CharId, RegionId};
+
+use super::claims::Who;
+use super::core::{Effect, SimCore};
+use super::lease::Slot;
+use super::timer::Timer;
+use crate::cluster::claim::{Claim, Input};
+use crate::limits::{CHARACTER_WRITES_MAX, REGION_CLAIMS_MAX, STOP_MS};
+
+impl SimCore {
+    /// From now on nothing is simulated and nothing is taken over.
+    pub(super) fn stop(&mut self) {
+        if !self.stopping {
+            self.stopping = true;
+            self.timers.add(self.now + STOP_MS, Timer::StopOver);
+        }
+    }
+
+    /// The store does not answer: rows that were not released name a boot that will be found dead.
+    pub(super) fn stop_anyway(&mut self) {
+        if !self.stopped {
+            self.stopped = true;
+            self.effects.push(Effect::Stopped);
+        }
+    }
+
+    /// As much of a stop as has room now.
+    pub(super) fn go_on_stopping(&mut self) {
+        if !self.stopping || self.stopped {
+            return;
+        }
+        let room = CHARACTER_WRITES_MAX.saturating_sub(self.leaving.len());
+        let next: Vec<CharId> = self
+            .characters
+            .values()
+            .filter(|character| !character.is_leaving)
+            .map(|character| character.id)
+            .take(room)
+            .collect();
+        for id in next {
+            self.leave(id);
+        }
+        let is_anybody_left = !(self.characters.is_empty()
+            && self.entering.is_empty()
+            && self.outgoing.is_empty()
+            && self.arrivals.is_empty()
+            && self.leaving.is_empty());
+        if is_anybody_left {
+            return;
+        }
+        self.release_regions();
+        if self.slots.iter().all(Slot::is_free) {
+            self.stop_anyway();
+        }
+    }
+
+    fn release_regions(&mut self) {
+        let is_releasing = |slot: &&Slot| matches!(slot.task.claim, Claim::Releasing { .. });
+        let under_way = self.slots.iter().filter(is_releasing).count();
+        let ready: Vec<RegionId> = self
+            .slots
+            .iter()
+            .enumerate()
+            .filter(|(_, slot)| {
+                let is_flushed = slot.journal.as_ref().is_none_or(|it| it.is_flushed());
+                is_flushed
+                    && matches!(
+                        slot.task.claim,
+                        Claim::Loading { .. } | Claim::Sealing { .. } | Claim::Held { .. }
+                    )
+            })
+            .map(|(index, _)| RegionId(index as u32))
+            .take(REGION_CLAIMS_MAX.saturating_sub(under_way))
+            .collect();
+        for region in ready {
+            self.drive(Who::Region(region), Input::Release);
+        }
+    }
+}

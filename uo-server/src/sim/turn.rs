@@ -1,0 +1,192 @@
+//! One tick of the core: what is due, a step of every region, and handing around what the steps left.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+use uo_combat::{Notice, ObjectHit};
+use uo_proto::{CharId, EntityId, ObjectState, Pos, RegionId, Respawned, ServerMsg, StepRejected};
+
+use super::claims::Who;
+use super::core::SimCore;
+use super::region::Region;
+use super::tick::{TickOutput, step_all};
+use super::timer::Timer;
+use crate::cluster::claim::Input;
+use crate::peer::ToSim;
+use crate::peer::message::HandoffCause;
+
+impl SimCore {
+    pub(super) fn tick(&mut self, parallel: bool) {
+        self.run_timers();
+        // Stop, then flush, then release: a core that stops simulates nothing any more.
+        if !self.stopping {
+            self.step(parallel);
+        }
+        self.ticks += 1;
+        self.tell_everyone_saved();
+        self.go_on_stopping();
+        self.tell_leases();
+    }
+
+    fn run_timers(&mut self) {
+        while let Some((due, timer)) = self.timers.pop(self.now) {
+            match timer {
+                Timer::Leases => self.read_leases(),
+                Timer::Claim(who) => self.retry_claim(who),
+                Timer::Objects(region) => self.write_objects_again(region),
+                Timer::Checkpoint(id) => self.checkpoint_is_due(id, due),
+                Timer::LastWrite(id) => self.write_last(id),
+                Timer::Linger(id) => self.linger_is_over(id, due),
+                Timer::Offer(id) => self.offer_is_over(id, due),
+                Timer::Seek(id) => self.seek(id),
+                Timer::Settle(id) => self.settle(id, due),
+                Timer::StopOver => self.stop_anyway(),
+            }
+        }
+    }
+
+    fn step(&mut self, parallel: bool) {
+        let mut regions: Vec<&mut Region> = self
+            .slots
+            .iter_mut()
+            .filter(|slot| slot.task.claim.held().is_some())
+            .filter_map(|slot| slot.region.as_mut())
+            .collect();
+        step_all(&mut regions, parallel);
+        for index in 0..self.slots.len() {
+            let slot = &mut self.slots[index];
+            if slot.is_served()
+                && let Some(region) = &mut slot.region
+            {
+                let output = region.take_output();
+                self.hand_around(RegionId(index as u32), output);
+            }
+        }
+    }
+
+    fn hand_around(&mut self, id: RegionId, output: TickOutput) {
+        for (node, message) in output.feeds {
+            self.to_gateway(node, message);
+        }
+        self.counters.battle += output.counters;
+        if !output.objects.is_empty() {
+            self.objects_changed(id, &output.objects);
+        }
+        for (owner, hits) in output.foreign_hits {
+            self.pass_hits(owner, hits);
+        }
+        for notice in output.notices {
+            self.heed(notice);
+        }
+        for char_id in output.changed {
+            self.touch(char_id);
+        }
+        for (char_id, to) in output.border {
+            if self.can_hand_over(char_id, to) {
+                self.hand_over(char_id, to, HandoffCause::Border, Vec::new());
+            }
+        }
+    }
+
+    /// Writes what changed, and shows it to the arenas around.
+    fn objects_changed(&mut self, id: RegionId, objects: &[ObjectState]) {
+        let tick = self.ticks + 1;
+        let Some(journal) = self.slot_mut(id).and_then(|slot| slot.journal.as_mut()) else {
+            return;
+        };
+        let write = journal.record(tick, objects);
+        let is_exhausted = journal.is_exhausted();
+        self.write_objects(write);
+        if is_exhausted {
+            self.counters.renewals += 1;
+            self.drive(Who::Region(id), Input::Renew);
+        }
+        self.tell_neighbours(id, false, objects);
+    }
+
+    /// Harm to objects goes to their owner.
+    fn pass_hits(&mut self, owner: RegionId, hits: Vec<ObjectHit>) {
+        if self.serves(owner) {
+            if let Some(region) = self.slot_mut(owner).and_then(|slot| slot.region.as_mut()) {
+                region.hit(&hits);
+            }
+        } else if let Some((epoch, holder)) = self.elsewhere.get(&owner).cloned() {
+            let message = ToSim::ObjectHits {
+                region: owner,
+                epoch,
+                hits,
+            };
+            self.to_sim(holder.node, message);
+        } else {
+            self.counters.hits_dropped += hits.len() as u64;
+        }
+    }
+
+    pub(super) fn object_hits(&mut self, owner: RegionId, epoch: u64, hits: &[ObjectHit]) {
+        let region = self.slot_mut(owner).and_then(|slot| slot.region.as_mut());
+        match region.filter(|region| epoch >= region.epoch()) {
+            Some(region) => region.hit(hits),
+            None => self.counters.messages_old_number += 1,
+        }
+    }
+
+    /// Objects of another node's region changed.
+    pub(super) fn object_changes(
+        &mut self,
+        owner: RegionId,
+        (epoch, _tick): (u64, u64),
+        full: bool,
+        objects: &[ObjectState],
+    ) {
+        let known = self.elsewhere.get(&owner).map_or(0, |(known, _)| *known);
+        if epoch < known || self.serves(owner) {
+            self.counters.messages_old_number += 1;
+            return;
+        }
+        for beside in self.config.world.clone().neighbours(owner) {
+            if let Some(region) = self.slot_mut(beside).and_then(|slot| slot.region.as_mut()) {
+                if full {
+                    region.replace_foreign(owner, objects);
+                } else {
+                    region.place_foreign(objects);
+                }
+            }
+        }
+    }
+
+    /// What happened to single characters.
+    fn heed(&mut self, notice: Notice) {
+        match notice {
+            Notice::StepRejected { id, pos, seq } | Notice::WalkFailed { id, pos, seq } => {
+                self.tell_rejected(id, pos, seq);
+            }
+            Notice::Respawned { id, pos } => {
+                let char_id = CharId(id.0);
+                self.tell(char_id, |private| {
+                    ServerMsg::Respawned(Respawned {
+                        private,
+                        x: pos.x,
+                        y: pos.y,
+                    })
+                });
+            }
+            Notice::InventoryChanged { id } => {
+                self.tell_inventory(CharId(id.0));
+                self.touch_urgent(CharId(id.0));
+            }
+            Notice::Died { id, .. } => self.touch_urgent(CharId(id.0)),
+            Notice::Refused { id, seq, refusal } => self.tell_refusal(CharId(id.0), seq, refusal),
+            // Counted by the region.
+            Notice::LegDone { .. } | Notice::FightBegan { .. } => {}
+        }
+    }
+
+    fn tell_rejected(&mut self, id: EntityId, pos: Pos, seq: u64) {
+        self.tell(CharId(id.0), |private| {
+            ServerMsg::StepRejected(StepRejected {
+                private,
+                x: pos.x,
+                y: pos.y,
+                seq,
+            })
+        });
+    }
+}

@@ -39,7 +39,10 @@ impl SimCore {
         let id = offer.char_id;
         let known = self.characters.get(&id).map(|known| known.generation);
         let under_way = self.arrivals.get(&id).map(|known| known.offer.generation);
-        if known.max(under_way).is_some_and(|known| known >= offer.generation) {
+        if known
+            .max(under_way)
+            .is_some_and(|known| known >= offer.generation)
+        {
             self.counters.messages_old_number += 1;
             return;
         }
@@ -110,7 +113,13 @@ impl SimCore {
             character.linger_due = Some(self.now + offer.linger_left_ms);
         }
         let is_placed = self
-            .admit(offer.region, fighter.clone(), generation, last_order, offer.walk)
+            .admit(
+                offer.region,
+                fighter.clone(),
+                generation,
+                last_order,
+                offer.walk,
+            )
             .is_ok();
         if is_placed {
             let due = self.now + ORDERS_SETTLE_MS;

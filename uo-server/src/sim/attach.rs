@@ -239,7 +239,8 @@ impl SimCore {
         let Some(entering) = self.entering.get_mut(&id) else {
             return;
         };
-        let loaded: Option<CharacterRow> = match bytes.map(|bytes| row::decode(&bytes)).transpose() {
+        let loaded: Option<CharacterRow> = match bytes.map(|bytes| row::decode(&bytes)).transpose()
+        {
             Ok(loaded) => loaded,
             Err(_) => {
                 // Nothing may overwrite what this build cannot read.

@@ -46,7 +46,12 @@ pub(super) struct Character {
 
 impl Character {
     /// A character as its row has it, in the battle of `region`.
-    pub(super) fn from_row(task: Task, generation: u64, region: RegionId, row: CharacterRow) -> Character {
+    pub(super) fn from_row(
+        task: Task,
+        generation: u64,
+        region: RegionId,
+        row: CharacterRow,
+    ) -> Character {
         Character {
             id: CharId(row.fighter.id.0),
             name: row.fighter.name,

@@ -192,10 +192,7 @@ impl SimCore {
         };
         let is_held = character.is_held();
         let checkpoint = &mut character.checkpoint;
-        let Some((_, promise)) = checkpoint
-            .in_flight
-            .take_if(|(known, _)| *known == ticket)
-        else {
+        let Some((_, promise)) = checkpoint.in_flight.take_if(|(known, _)| *known == ticket) else {
             return;
         };
         if !is_done {
@@ -330,7 +327,11 @@ mod tests {
         let turns: Vec<Millis> = (0..100)
             .map(|id| next_turn(CharId(id * 150), 1_000_000, 15_000))
             .collect();
-        assert!(turns.iter().all(|turn| (1_000_001..=1_015_000).contains(turn)));
+        assert!(
+            turns
+                .iter()
+                .all(|turn| (1_000_001..=1_015_000).contains(turn))
+        );
         let mut distinct = turns.clone();
         distinct.sort_unstable();
         distinct.dedup();

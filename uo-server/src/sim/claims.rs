@@ -80,13 +80,11 @@ impl SimCore {
             return;
         };
         let mut claim = std::mem::take(&mut task.claim);
-        let others_are_dead = self.config.others_are_dead;
-        let my_boot = self.config.me.boot;
         let output = claim.handle(
             input,
             &mut Context {
                 me: &self.config.me,
-                is_dead: &|boot| others_are_dead && boot != my_boot,
+                is_dead: &|boot| self.config.is_dead(boot),
                 nonces: &mut self.nonces,
             },
         );
@@ -111,9 +109,7 @@ impl SimCore {
                 let (seen, to) = (attempt.seen, attempt.to);
                 self.ask_for(who, Request::ClaimCas { right, seen, to });
             }
-            Output::RetryLater => self
-                .timers
-                .add(self.now + CAS_RETRY_MS, Timer::Claim(who)),
+            Output::RetryLater => self.timers.add(self.now + CAS_RETRY_MS, Timer::Claim(who)),
             Output::Load { .. } => match right {
                 Right::Region(region) => self.ask_for(who, Request::ObjectsRead { region }),
                 Right::Character(char_id) => self.ask_for(who, Request::CharacterRead { char_id }),
@@ -200,10 +196,7 @@ impl SimCore {
     }
 
     fn claim_answered(&mut self, who: Who, ticket: Ticket, reply: Result<Reply, StoreError>) {
-        let Some(task) = self
-            .task(who)
-            .filter(|task| task.ticket == Some(ticket))
-        else {
+        let Some(task) = self.task(who).filter(|task| task.ticket == Some(ticket)) else {
             // Whoever asked is gone, or asked something else since.
             return;
         };

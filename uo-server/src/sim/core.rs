@@ -2,7 +2,6 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
 
 use uo_proto::{CharId, RegionId};
 use uo_world::World;
@@ -67,7 +66,7 @@ pub struct SimConfig {
     /// This node and its boot.
     pub me: Holder,
     /// The world it simulates.
-    pub world: Arc<World>,
+    pub world: World,
     /// Every other boot is dead: the lock of a one-process store proves it.
     pub others_are_dead: bool,
     /// Who is told which regions are held here.
@@ -85,7 +84,7 @@ pub struct SimConfig {
 
 impl SimConfig {
     /// The only node of a shard: every other boot is dead, and everybody to be told is `me`.
-    pub fn alone(me: Holder, world: Arc<World>) -> SimConfig {
+    pub fn alone(me: Holder, world: World) -> SimConfig {
         SimConfig {
             told: vec![me.node.clone()],
             me,
@@ -97,6 +96,11 @@ impl SimConfig {
             #[cfg(feature = "planted-bugs")]
             bug: None,
         }
+    }
+
+    /// Whether that boot is proven dead.
+    pub(super) fn is_dead(&self, boot: BootId) -> bool {
+        self.others_are_dead && boot != self.me.boot
     }
 }
 
@@ -295,10 +299,6 @@ impl SimCore {
     /// How long the handoffs took that were completed since this was asked last, in milliseconds.
     pub fn take_handoff_ms(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.handoff_ms)
-    }
-
-    pub(super) fn is_dead(&self, boot: BootId) -> bool {
-        self.config.others_are_dead && boot != self.config.me.boot
     }
 
     pub(super) fn to_gateway(&mut self, node: NodeName, message: ToGateway) {

@@ -20,9 +20,7 @@ use crate::limits::{
     HANDOFF_PAUSE_MS, HANDOFF_TIMEOUT_MS, HANDOFF_TIMES_MAX, MOVED_KEPT_MAX, ORDERS_HELD_MAX,
     SEEK_MS,
 };
-use crate::peer::message::{
-    AttachId, HandoffCause, HandoffOffer, RoutedOrder,
-};
+use crate::peer::message::{AttachId, HandoffCause, HandoffOffer, RoutedOrder};
 use crate::peer::{ToGateway, ToSim};
 use crate::store::{ClaimRow, Request, row};
 
@@ -175,7 +173,8 @@ impl SimCore {
         self.counters.handoffs_accepted += 1;
         if self.handoff_ms.len() < HANDOFF_TIMES_MAX {
             let took = self.now.saturating_sub(outgoing.began_at);
-            self.handoff_ms.push(u32::try_from(took).unwrap_or(u32::MAX));
+            self.handoff_ms
+                .push(u32::try_from(took).unwrap_or(u32::MAX));
         }
         let moved = MovedTo {
             generation,
@@ -305,7 +304,10 @@ impl SimCore {
         if let Some(region) = region {
             return self.bring_back(id, region);
         }
-        match self.holder_of(there).filter(|holder| *holder != self.config.me) {
+        match self
+            .holder_of(there)
+            .filter(|holder| *holder != self.config.me)
+        {
             Some(holder) if !self.stopping => {
                 if let Some(outgoing) = self.outgoing.get_mut(&id) {
                     outgoing.to = there;
@@ -402,7 +404,12 @@ impl SimCore {
         }
     }
 
-    pub(super) fn tell_moved(&mut self, to: crate::identity::NodeName, id: CharId, moved: &MovedTo) {
+    pub(super) fn tell_moved(
+        &mut self,
+        to: crate::identity::NodeName,
+        id: CharId,
+        moved: &MovedTo,
+    ) {
         let message = ToGateway::Moved {
             char_id: id,
             generation: moved.generation,

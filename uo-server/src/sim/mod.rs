@@ -1,7 +1,14 @@
 //! The sim: regions on leases, characters with owners, 20 ticks a second.
 //!
 //! Reading order:
-//! - [`core`]: the inputs and effects of the sim core;
+//! - [`core`]: the sim core: its inputs and effects, and which handler sees to what; [`turn`]: one tick of it; [`timer`]:
+//!   what is to happen later;
+//! - [`claims`]: carrying out what claims want; [`lease`]: regions, taken and served;
+//! - [`character`]: what an owner knows of its character; [`attach`]: how it gets into the world; [`leave`]: and out of it;
+//! - [`order`]: orders, at most once and in order; [`private`]: what one player alone is told;
+//! - [`checkpoint`]: what is written when, and what may be called saved;
+//! - [`handoff`]: the source of a handoff; [`arrival`]: its destination;
+//! - [`stop`]: a stop in order; [`state`]: what operators see; `bug`: faults for the simulator to find;
 //! - [`region`]: one held region: its battle and who is in it; [`tick`]: its step, and what that leaves behind;
 //! - [`walk`]: walks across regions; [`pin`]: who has to change battles to fight;
 //! - [`look`]: what one sees; [`view`]: what operators see;
@@ -10,17 +17,34 @@
 //! - [`schedule`]: when a tick is due, and getting it to run then;
 //! - [`loops`], [`mailbox`]: the tick thread around the core.
 
+mod arrival;
+mod attach;
+#[cfg(feature = "planted-bugs")]
+pub mod bug;
+mod character;
+mod checkpoint;
+mod claims;
 pub mod core;
 pub mod feed;
+mod handoff;
 pub mod journal;
+mod lease;
+mod leave;
 pub mod look;
 pub mod mailbox;
+mod order;
 pub mod pin;
+pub mod private;
 pub mod region;
 pub mod schedule;
 mod seam;
+pub mod state;
+mod stop;
 pub mod tick;
+mod timer;
+mod turn;
 pub mod view;
 pub mod walk;
 
+pub use core::{Effect, Input, SimConfig, SimCore};
 pub use region::Region;

@@ -12,8 +12,13 @@ use crate::identity::Holder;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[allow(missing_docs, reason = "each is told by its name")]
 pub struct Counters {
-    /// Fights, deaths, returns, broken objects.
-    pub battle: tick::Totals,
+    /// Characters that began to fight.
+    pub fights: u64,
+    /// Deaths of characters and mobs.
+    pub deaths: u64,
+    /// Returns of characters and mobs.
+    pub respawns: u64,
+    pub objects_broken: u64,
     pub attaches: u64,
     pub attaches_refused: u64,
     pub superseded: u64,
@@ -144,6 +149,16 @@ pub enum Phase {
     Arriving,
     /// It is being written and released.
     Leaving,
+}
+
+impl Counters {
+    /// Adds what a region counted.
+    pub(super) fn add_battle(&mut self, counted: tick::Counters) {
+        self.fights += u64::from(counted.fights);
+        self.deaths += u64::from(counted.deaths);
+        self.respawns += u64::from(counted.respawns);
+        self.objects_broken += u64::from(counted.broken);
+    }
 }
 
 impl SimCore {

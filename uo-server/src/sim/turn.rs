@@ -66,7 +66,7 @@ impl SimCore {
         for (node, message) in output.feeds {
             self.to_gateway(node, message);
         }
-        self.counters.battle += output.counters;
+        self.counters.add_battle(output.counters);
         if !output.objects.is_empty() {
             self.objects_changed(id, &output.objects);
         }

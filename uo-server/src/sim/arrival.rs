@@ -77,7 +77,7 @@ impl SimCore {
             generation: offer.generation,
             reason,
         };
-        self.to_sim(offer.source.node.clone(), message);
+        self.send_sim(offer.source.node.clone(), message);
     }
 
     pub(super) fn arrival_seal(&mut self, id: CharId, number: u64) -> Option<Request> {
@@ -134,7 +134,7 @@ impl SimCore {
             char_id: id,
             generation,
         };
-        self.to_sim(source, accept);
+        self.send_sim(source, accept);
         self.tell_generation(id);
         if comes_from_afar {
             self.tell_privates_again(id);
@@ -157,7 +157,7 @@ impl SimCore {
             match &owner {
                 Some(owner) => {
                     self.counters.orders_forwarded += 1;
-                    self.to_sim(owner.node.clone(), ToSim::Order(order));
+                    self.send_sim(owner.node.clone(), ToSim::Order(order));
                 }
                 None => self.counters.orders_dropped += 1,
             }

@@ -141,7 +141,7 @@ impl SimCore {
                 char_id: id,
                 attach: old,
             };
-            self.to_gateway(gateway.node, message);
+            self.send_gateway(gateway.node, message);
         }
         if matches!(session, Session::New(_)) {
             // The number was issued: it has to be durable before it is issued again.
@@ -177,7 +177,7 @@ impl SimCore {
             pos,
             last_order,
         };
-        self.to_gateway(to.clone(), ToGateway::Attached(attached));
+        self.send_gateway(to.clone(), ToGateway::Attached(attached));
         if let Some(through) = lost_through {
             self.counters.privates_lost += 1;
             let message = ToGateway::PrivateLost {
@@ -185,7 +185,7 @@ impl SimCore {
                 generation,
                 through,
             };
-            self.to_gateway(to.clone(), message);
+            self.send_gateway(to.clone(), message);
         }
         for message in kept {
             let message = ToGateway::ToPlayer {
@@ -193,7 +193,7 @@ impl SimCore {
                 generation,
                 message,
             };
-            self.to_gateway(to.clone(), message);
+            self.send_gateway(to.clone(), message);
         }
         if let Some((seq, inventory)) = saved {
             let message = ToGateway::Saved {
@@ -202,7 +202,7 @@ impl SimCore {
                 seq,
                 inventory,
             };
-            self.to_gateway(to, message);
+            self.send_gateway(to, message);
         }
     }
 
@@ -213,7 +213,7 @@ impl SimCore {
             attach: attach.attach,
             reason,
         };
-        self.to_gateway(attach.gateway.node.clone(), message);
+        self.send_gateway(attach.gateway.node.clone(), message);
     }
 
     /// The answer to an entering character's compare-and-set is here: was the row a crashed owner's?

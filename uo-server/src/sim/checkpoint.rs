@@ -255,7 +255,7 @@ impl SimCore {
                 seq: promise.seq,
                 inventory: promise.inventory,
             };
-            self.to_gateway(to, message);
+            self.send_gateway(to, message);
         }
     }
 

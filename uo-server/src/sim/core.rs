@@ -301,12 +301,12 @@ impl SimCore {
         std::mem::take(&mut self.handoff_ms)
     }
 
-    pub(super) fn to_gateway(&mut self, node: NodeName, message: ToGateway) {
+    pub(super) fn send_gateway(&mut self, node: NodeName, message: ToGateway) {
         let message = Message::ToGateway(message);
         self.effects.push(Effect::Send { to: node, message });
     }
 
-    pub(super) fn to_sim(&mut self, node: NodeName, message: ToSim) {
+    pub(super) fn send_sim(&mut self, node: NodeName, message: ToSim) {
         let message = Message::ToSim(message);
         self.effects.push(Effect::Send { to: node, message });
     }

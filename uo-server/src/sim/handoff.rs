@@ -154,7 +154,7 @@ impl SimCore {
         let to = outgoing.holder.node.clone();
         self.counters.handoffs_offered += 1;
         self.timers.add(due, Timer::Offer(id));
-        self.to_sim(to, ToSim::HandoffOffer(Box::new(offer)));
+        self.send_sim(to, ToSim::HandoffOffer(Box::new(offer)));
     }
 
     /// The destination has it.
@@ -272,7 +272,7 @@ impl SimCore {
         let detached = outgoing.detached;
         for order in outgoing.unsent() {
             self.counters.orders_forwarded += 1;
-            self.to_sim(to.clone(), ToSim::Order(order));
+            self.send_sim(to.clone(), ToSim::Order(order));
         }
         if let Some((attach, logout)) = detached {
             let message = ToSim::Detach {
@@ -280,7 +280,7 @@ impl SimCore {
                 attach,
                 logout,
             };
-            self.to_sim(to, message);
+            self.send_sim(to, message);
         }
         if moved.owner != self.config.me {
             self.remember_moved(id, moved);
@@ -416,7 +416,7 @@ impl SimCore {
             region: moved.region,
             owner: moved.owner.clone(),
         };
-        self.to_gateway(to, message);
+        self.send_gateway(to, message);
     }
 
     fn remember_moved(&mut self, id: CharId, moved: MovedTo) {

@@ -192,7 +192,7 @@ impl SimCore {
                 full,
                 objects: objects.to_vec(),
             };
-            self.to_sim(node, message);
+            self.send_sim(node, message);
         }
     }
 
@@ -227,7 +227,7 @@ impl SimCore {
         };
         let epoch = region.epoch();
         for node in subscribers {
-            self.to_gateway(node, ToGateway::FeedEnd { region: id, epoch });
+            self.send_gateway(node, ToGateway::FeedEnd { region: id, epoch });
         }
         let stranded: Vec<_> = region.characters().collect();
         for char_id in stranded {
@@ -256,7 +256,7 @@ impl SimCore {
                 region: id,
                 epoch: 0,
             };
-            self.to_gateway(node, message);
+            self.send_gateway(node, message);
         }
     }
 
@@ -341,7 +341,7 @@ impl SimCore {
             .collect();
         for node in self.config.told.clone() {
             let changes = changes.clone();
-            self.to_gateway(node, ToGateway::Leases(Leases { changes }));
+            self.send_gateway(node, ToGateway::Leases(Leases { changes }));
         }
     }
 

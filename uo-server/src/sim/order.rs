@@ -55,7 +55,7 @@ impl SimCore {
         } else if let Some(moved) = self.moved.get(&id).cloned() {
             self.counters.orders_forwarded += 1;
             self.tell_moved(from.node.clone(), id, &moved);
-            return self.to_sim(moved.owner.node, ToSim::Order(order));
+            return self.send_sim(moved.owner.node, ToSim::Order(order));
         } else {
             false
         };
@@ -210,7 +210,7 @@ impl SimCore {
                 message: message.clone(),
             };
             let to = gateway.node.clone();
-            self.to_gateway(to, message);
+            self.send_gateway(to, message);
         }
         self.touch(id);
     }
@@ -253,7 +253,7 @@ impl SimCore {
                 generation,
                 message,
             };
-            self.to_gateway(to.clone(), message);
+            self.send_gateway(to.clone(), message);
         }
     }
 

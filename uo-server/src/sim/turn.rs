@@ -64,7 +64,7 @@ impl SimCore {
 
     fn hand_around(&mut self, id: RegionId, output: TickOutput) {
         for (node, message) in output.feeds {
-            self.to_gateway(node, message);
+            self.send_gateway(node, message);
         }
         self.counters.add_battle(output.counters);
         if !output.objects.is_empty() {
@@ -114,7 +114,7 @@ impl SimCore {
                 epoch,
                 hits,
             };
-            self.to_sim(holder.node, message);
+            self.send_sim(holder.node, message);
         } else {
             self.counters.hits_dropped += hits.len() as u64;
         }

@@ -37,7 +37,6 @@ pub mod pin;
 pub mod private;
 pub mod region;
 pub mod schedule;
-mod seam;
 pub mod state;
 mod stop;
 pub mod tick;

@@ -3,15 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use uo_combat::{AdmitError, Battle, Fighter, MobSpawn, Notice, ObjectHit, Refusal, Report, Setup};
+use uo_combat::{AdmitError, Battle, Fighter, Notice, ObjectHit, Refusal, Report, Setup};
 use uo_proto::{
     CharId, EntityId, EntityInfo, ErrorCode, ObjectKey, ObjectState, Order, Pos, RegionId, Speech,
     Target,
 };
-use uo_world::World;
+use uo_world::{World, build_arena};
 
 use super::feed::{Current, Feed, Scene};
-use super::seam::build_arena;
 use super::tick::TickOutput;
 use super::walk::{Walk, ends_walk};
 use super::{look, pin};
@@ -58,16 +57,7 @@ impl Region {
             epoch,
             seed: battle_seed(world.seed(), id, epoch),
             arena: build_arena(world, id, changed),
-            mobs: content
-                .mobs
-                .iter()
-                .map(|mob| MobSpawn {
-                    id: mob.id,
-                    class: mob.class,
-                    name: mob.name.clone(),
-                    home: mob.home,
-                })
-                .collect(),
+            mobs: content.mobs.clone(),
             respawn: content.respawn,
         });
         Region::adopt(world, id, epoch, battle, objects)

@@ -7,8 +7,7 @@
 use uo_combat::Arena;
 use uo_proto::{Order, Pos};
 use uo_world::World;
-
-use super::seam::plan_leg;
+use uo_world::walk::plan_leg;
 
 /// How often one leg is planned again after the battle found no way (a crowd, a door just closed).
 const RETRIES_MAX: u8 = 3;
@@ -89,7 +88,7 @@ pub fn ends_walk(order: &Order) -> bool {
     matches!(
         order,
         Order::WalkTo { .. }
-            | Order::Move { .. }
+            | Order::Move { dir: Some(_) }
             | Order::Step { .. }
             | Order::Stop
             | Order::Attack { .. }

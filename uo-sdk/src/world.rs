@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use uo_proto::{
     CharId, Delta, EntityEnter, EntityId, EntityInfo, EntityKind, EntityState, Inventory, MapInfo,
-    ObjectKey, ObjectKind, ObjectState, Pos, ServerMsg, Snapshot, Welcome, map,
+    ObjectKey, ObjectKind, ObjectState, Pos, ServerMsg, Snapshot, Welcome,
 };
 
 use crate::content::Content;
@@ -123,7 +123,7 @@ impl LocalWorld {
     pub fn object(&self, key: ObjectKey) -> Option<ObjectState> {
         match self.objects.get(&key) {
             Some(told) => Some(*told).filter(|object| !object.gone),
-            None => self.content.as_ref()?.object(key),
+            None => self.content()?.object(key),
         }
     }
 
@@ -154,13 +154,9 @@ impl LocalWorld {
             .min_by_key(|object| (object.pos().distance(self.pos), object.key))
     }
 
-    /// Whether the ground at `pos` can be walked (objects may still be in the way); false off the map.
-    pub fn is_ground(&self, pos: Pos) -> bool {
-        self.map.is_some_and(|map| {
-            pos.x < map.size
-                && pos.y < map.size
-                && map::tile_at(map.seed, pos.x, pos.y).terrain.is_walkable()
-        })
+    /// Whether `pos` is on ground that can be reached, as the world was generated; false off the map.
+    pub fn is_open(&self, pos: Pos) -> bool {
+        self.content().is_some_and(|content| content.is_open(pos))
     }
 
     /// Takes an event of the session. A delta that does not fit is applied as far as it goes.
@@ -180,7 +176,7 @@ impl LocalWorld {
 
     fn welcome(&mut self, welcome: &Welcome, resumed: bool) {
         if self.map != Some(welcome.map) {
-            self.content = Some(Content::of(welcome.map));
+            self.content = Content::of(welcome.map);
         }
         self.map = Some(welcome.map);
         self.me = Some(CharId::entity(welcome.char_id));

@@ -22,6 +22,8 @@ const BREAK_RADIUS: u16 = 8;
 const SPELL_RADIUS: u16 = 8;
 /// A foe that cannot be fought is left alone for so long.
 const AVOID_MS: u64 = 15_000;
+/// Camps farther than the regions within this are not thought of, in tiles.
+const CAMP_RADIUS: u16 = 64;
 /// Between two potions.
 const POTION_MS: u64 = 3_000;
 /// A walk that gets nowhere for so long is given up.
@@ -329,7 +331,7 @@ impl Combat {
 
     fn find_camp(&mut self, world: &LocalWorld) -> Option<Pos> {
         let here = world.pos();
-        let mut camps = world.content()?.camps_near(here);
+        let mut camps = world.content()?.camp_gates_near(here, CAMP_RADIUS);
         camps.retain(|&camp| camp.distance(here) > ARRIVED_RADIUS && self.last_goal != Some(camp));
         camps.sort_by_key(|&camp| (camp.distance(here), camp));
         // Mostly the nearest, so that fighters meet; not always, so that they spread.
@@ -342,7 +344,7 @@ impl Combat {
         (0..8).find_map(|_| {
             let heading = uo_proto::Dir::ALL[self.dice.below(8) as usize];
             let tiles = self.dice.between(10, 40) as i16;
-            walk(world.pos(), heading, tiles).filter(|&goal| world.is_ground(goal))
+            walk(world.pos(), heading, tiles).filter(|&goal| world.is_open(goal))
         })
     }
 }

@@ -52,7 +52,7 @@ impl Wander {
             let eighths = self.dice.between(1, 7) as i8;
             self.heading = self.heading.turned(eighths);
             let ahead = walk(world.pos(), self.heading, 4);
-            if ahead.is_some_and(|pos| world.is_ground(pos)) {
+            if ahead.is_some_and(|pos| world.is_open(pos)) {
                 return;
             }
         }
@@ -101,7 +101,7 @@ impl Wander {
             let heading = Dir::ALL[self.dice.below(8) as usize];
             let tiles = self.dice.between(GOAL_TILES.0, GOAL_TILES.1);
             let goal = walk(world.pos(), heading, tiles as i16);
-            if let Some(goal) = goal.filter(|&goal| world.is_ground(goal)) {
+            if let Some(goal) = goal.filter(|&goal| world.is_open(goal)) {
                 return Some(goal);
             }
         }

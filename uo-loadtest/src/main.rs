@@ -1,9 +1,15 @@
 //! Load and measurement for Felucca.
 //!
 //! Reading order:
+//! - [`swarm`]: protocol bots against running gateways, with latencies taken at the client;
+//! - [`admin`]: reads the nodes' own figures from their `/metrics`;
+//! - [`system`]: what this process may open and has used;
 //! - [`proxy`]: makes a network between two programs slower.
 
+mod admin;
 mod proxy;
+mod swarm;
+mod system;
 
 use std::process::ExitCode;
 
@@ -19,12 +25,15 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Protocol bots against running gateways.
+    Swarm(swarm::Arguments),
     /// A TCP proxy that delays what passes through it, until it is told to stop.
     Proxy(proxy::Arguments),
 }
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
+        Command::Swarm(arguments) => swarm::run(arguments),
         Command::Proxy(arguments) => proxy::run(arguments),
     };
     match outcome {

@@ -1,0 +1,181 @@
+//! Reads the nodes' own figures from their `/metrics`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// A node that does not answer within this time is reported as silent.
+const ANSWER_MAX: Duration = Duration::from_secs(5);
+/// Largest `/metrics` that is read.
+const BODY_BYTES_MAX: u64 = 8 << 20;
+
+/// One reading: every series of every node, summed over nodes.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Reading {
+    /// By name; series that differ in labels (but for `le`) are summed.
+    sums: BTreeMap<String, f64>,
+    /// The largest over all nodes and labels.
+    peaks: BTreeMap<String, f64>,
+    /// Buckets of histograms: by name without `_bucket`, the cumulative count at each upper bound.
+    buckets: BTreeMap<String, BTreeMap<Bound, f64>>,
+}
+
+/// The upper bound of a bucket, in the order of size.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Bound(f64);
+
+impl Eq for Bound {}
+impl PartialOrd for Bound {
+    fn partial_cmp(&self, other: &Bound) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Bound {
+    fn cmp(&self, other: &Bound) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+/// Reads all nodes.
+pub async fn read(nodes: &[String]) -> anyhow::Result<Reading> {
+    let mut reading = Reading::default();
+    for node in nodes {
+        let text = tokio::time::timeout(ANSWER_MAX, get(node, "/metrics"))
+            .await
+            .with_context(|| format!("{node} does not answer"))?
+            .with_context(|| format!("no metrics from {node}"))?;
+        reading.take(&text);
+    }
+    Ok(reading)
+}
+
+/// The body of a GET to `http://host:port`.
+async fn get(base: &str, path: &str) -> anyhow::Result<String> {
+    let host = base
+        .strip_prefix("http://")
+        .with_context(|| format!("`{base}` is not an address of the form http://host:port"))?
+        .trim_end_matches('/');
+    let mut stream = TcpStream::connect(host).await?;
+    // Version 1.0 has neither chunks nor connections that stay: the body is the rest of the stream.
+    let request = format!("GET {path} HTTP/1.0\r\nHost: {host}\r\nAccept: text/plain\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    stream
+        .take(BODY_BYTES_MAX)
+        .read_to_string(&mut answer)
+        .await?;
+    let (head, body) = answer
+        .split_once("\r\n\r\n")
+        .context("the answer is not HTTP")?;
+    match head.split(' ').nth(1) {
+        Some("200") => Ok(body.to_owned()),
+        _ => bail!("{}", head.lines().next().unwrap_or_default()),
+    }
+}
+
+impl Reading {
+    /// Takes one node's text in the exposition format.
+    fn take(&mut self, text: &str) {
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let Some((series, value)) = split_sample(line) else {
+                continue;
+            };
+            let (name, labels) = series.split_once('{').unwrap_or((series, ""));
+            match (name.strip_suffix("_bucket"), upper_bound(labels)) {
+                (Some(histogram), Some(bound)) => {
+                    let buckets = self.buckets.entry(histogram.to_owned()).or_default();
+                    *buckets.entry(bound).or_default() += value;
+                }
+                _ => {
+                    *self.sums.entry(name.to_owned()).or_default() += value;
+                    let peak = self.peaks.entry(name.to_owned()).or_insert(value);
+                    *peak = peak.max(value);
+                }
+            }
+        }
+    }
+
+    /// By how much a counter grew since `earlier`; none if the nodes do not have it.
+    pub fn growth(&self, earlier: &Reading, name: &str) -> Option<f64> {
+        let now = self.sums.get(name)?;
+        Some(now - earlier.sums.get(name).copied().unwrap_or(0.0))
+    }
+
+    /// The largest value of a gauge over all nodes.
+    pub fn peak(&self, name: &str) -> Option<f64> {
+        self.peaks.get(name).copied()
+    }
+
+    /// The upper bound of the bucket that holds the `quantile` of what a histogram took since `earlier`: the true value is
+    /// not larger. None if it took nothing.
+    pub fn quantile(&self, earlier: &Reading, name: &str, quantile: f64) -> Option<f64> {
+        let now = self.buckets.get(name)?;
+        let before = earlier.buckets.get(name);
+        let since = |bound: &Bound, count: &f64| {
+            count
+                - before
+                    .and_then(|old| old.get(bound))
+                    .copied()
+                    .unwrap_or(0.0)
+        };
+        let total = now
+            .last_key_value()
+            .map(|(bound, count)| since(bound, count))?;
+        if total <= 0.0 {
+            return None;
+        }
+        now.iter()
+            .find(|(bound, count)| since(bound, count) >= total * quantile)
+            .map(|(bound, _)| bound.0)
+    }
+}
+
+/// `name{labels} value [timestamp]` into the series and its value.
+fn split_sample(line: &str) -> Option<(&str, f64)> {
+    let end = line.rfind('}').map_or(0, |at| at + 1);
+    let space = end + line[end..].find(' ')?;
+    let value = line[space..].split_whitespace().next()?.parse().ok()?;
+    Some((&line[..space], value))
+}
+
+fn upper_bound(labels: &str) -> Option<Bound> {
+    let (_, rest) = labels.split_once("le=\"")?;
+    let (bound, _) = rest.split_once('"')?;
+    bound.parse().ok().map(Bound)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(text: &str) -> Reading {
+        let mut reading = Reading::default();
+        reading.take(text);
+        reading
+    }
+
+    #[test]
+    fn counters_gauges_and_histograms_are_told_since_an_earlier_reading() {
+        let earlier = reading(
+            "# TYPE uo_fights counter\nuo_fights_total 5\n\
+             uo_tick_seconds_bucket{le=\"0.001\"} 10\nuo_tick_seconds_bucket{le=\"0.01\"} 10\n\
+             uo_tick_seconds_bucket{le=\"+Inf\"} 10\nuo_tick_seconds_count 10\n",
+        );
+        let now = reading(
+            "uo_fights_total{node=\"a b\"} 7 1700000000\nuo_fights_total{node=\"c\"} 1\n\
+             uo_tick_seconds_bucket{le=\"0.001\"} 60\nuo_tick_seconds_bucket{le=\"0.01\"} 109\n\
+             uo_tick_seconds_bucket{le=\"+Inf\"} 110\nnonsense\n",
+        );
+        assert_eq!(now.growth(&earlier, "uo_fights_total"), Some(3.0));
+        assert_eq!(now.growth(&earlier, "uo_deaths_total"), None);
+        assert_eq!(now.peak("uo_fights_total"), Some(7.0));
+        let quantile = |share| now.quantile(&earlier, "uo_tick_seconds", share);
+        assert_eq!(quantile(0.5), Some(0.001));
+        assert_eq!(quantile(0.99), Some(0.01));
+        assert_eq!(quantile(1.0), Some(f64::INFINITY));
+        assert_eq!(now.quantile(&now, "uo_tick_seconds", 0.5), None);
+    }
+}

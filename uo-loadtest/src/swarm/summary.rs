@@ -1,0 +1,301 @@
+//! What a run comes to, for people and as JSON.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use serde_json::{Value, json};
+use uo_sdk::bots::deaf::Awakening;
+
+use super::Arguments;
+use super::tally::Tally;
+use crate::admin::Reading;
+use crate::system;
+
+/// Counters at one moment, or what they grew by between two.
+#[derive(Clone, Copy)]
+pub struct Counted {
+    at: Instant,
+    elapsed: Duration,
+    /// Orders sent.
+    pub orders: u64,
+    /// Deltas received.
+    pub deltas: u64,
+    entities: u64,
+    frames: u64,
+    bytes: u64,
+    cpu_us: Option<u64>,
+}
+
+impl Counted {
+    /// The counters now.
+    pub fn now(tally: &Tally) -> Counted {
+        let counters = &tally.counters;
+        Counted {
+            at: Instant::now(),
+            elapsed: Duration::ZERO,
+            orders: counters.orders.load(Relaxed),
+            deltas: counters.deltas.load(Relaxed),
+            entities: counters.entities.load(Relaxed),
+            frames: counters.frames.load(Relaxed),
+            bytes: counters.bytes.load(Relaxed),
+            cpu_us: system::cpu_us(),
+        }
+    }
+
+    /// What was counted since `earlier`.
+    pub fn since(&self, earlier: &Counted) -> Counted {
+        Counted {
+            at: self.at,
+            elapsed: self.at.duration_since(earlier.at),
+            orders: self.orders - earlier.orders,
+            deltas: self.deltas - earlier.deltas,
+            entities: self.entities - earlier.entities,
+            frames: self.frames - earlier.frames,
+            bytes: self.bytes - earlier.bytes,
+            cpu_us: self.cpu_us.zip(earlier.cpu_us).map(|(now, old)| now - old),
+        }
+    }
+
+    /// A count of this stretch of time, by the second.
+    pub fn per_second(&self, count: u64) -> f64 {
+        count as f64 / self.elapsed.as_secs_f64().max(1e-9)
+    }
+}
+
+/// What a run comes to.
+pub struct Summary<'a> {
+    /// What was asked for.
+    pub arguments: &'a Arguments,
+    /// What was counted over the whole run.
+    pub tally: &'a Tally,
+    /// What was counted after the ramp.
+    pub growth: Counted,
+    /// How long that was.
+    pub measured: Duration,
+    /// Bots in the world when the measurement ended.
+    pub in_at_end: u64,
+    /// The nodes' figures at the ramp's end and at the end.
+    pub readings: Option<(Reading, Reading)>,
+    /// What deaf bots got when they read again.
+    pub awakenings: Vec<Awakening>,
+}
+
+/// Counters of the world that the nodes keep, and what they are called in the summary.
+const WORLD_COUNTERS: [(&str, &str); 4] = [
+    ("fights", "uo_fights_total"),
+    ("deaths", "uo_deaths_total"),
+    ("respawns", "uo_respawns_total"),
+    ("objects_broken", "uo_objects_broken_total"),
+];
+
+impl Summary<'_> {
+    /// Why the run counts as failed; empty if it does not.
+    pub fn failures(&self) -> Vec<String> {
+        let counters = &self.tally.counters;
+        let bots = self.arguments.bots as u64;
+        let mut failures = Vec::new();
+        let mut fail = |count: u64, what: &str| {
+            if count > 0 {
+                failures.push(format!("{count} {what}"));
+            }
+        };
+        let welcomed = counters.welcomed.load(Relaxed);
+        fail(bots.saturating_sub(welcomed), "bots could not get in");
+        fail(counters.lost.load(Relaxed), "connections were lost");
+        fail(counters.stopped.load(Relaxed), "sessions ended for good");
+        fail(
+            counters.violations.load(Relaxed),
+            "protocol errors were seen",
+        );
+        if self.readings.is_none() && !self.arguments.admin.is_empty() {
+            failures.push("the nodes' figures could not be read".into());
+        }
+        failures
+    }
+
+    /// The names of `report.json` that apply to a swarm alone, and the swarm's own.
+    pub fn report(&self) -> Value {
+        let counters = &self.tally.counters;
+        let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Relaxed);
+        let mut report = json!({
+            "seed": self.arguments.seed,
+            "gateways": self.arguments.gateways.len(),
+            "bots": self.arguments.bots,
+            "seconds": self.measured.as_secs_f64().round(),
+            "sessions": {
+                "peak": self.tally.peak(),
+                "logins": count(&counters.logins),
+                "resumes": count(&counters.resumes),
+                "refused": count(&counters.refused),
+                "lost": count(&counters.lost),
+            },
+            "order_to_delta_ms": quantiles(&self.tally.latencies()),
+            "resume_ms": counted_quantiles(&self.tally.resumes()),
+            "per_session": { "bytes_per_s": self.per_session(self.growth.bytes) },
+            "swarm": {
+                "bots_in": count(&counters.welcomed),
+                "bots_in_at_end": self.in_at_end,
+                "protocol_errors": count(&counters.violations),
+                "orders_per_s": self.growth.per_second(self.growth.orders),
+                "orders_unanswered": count(&counters.orders_unanswered),
+                "deltas_per_s": self.growth.per_second(self.growth.deltas),
+                "frames_per_s": self.growth.per_second(self.growth.frames),
+                "entities_per_delta": ratio(self.growth.entities, self.growth.deltas),
+                "cpu_us_per_frame": self.growth.cpu_us.map(|us| ratio(us, self.growth.frames)),
+                "awakenings": self.awakenings.iter().map(awakening).collect::<Vec<_>>(),
+                "notes": self.tally.notes(),
+            },
+            "failures": self.failures(),
+        });
+        if let Some(nodes) = self.nodes()
+            && let (Value::Object(report), Value::Object(nodes)) = (&mut report, nodes)
+        {
+            report.extend(nodes);
+        }
+        report
+    }
+
+    /// What the nodes say of themselves since the ramp.
+    fn nodes(&self) -> Option<Value> {
+        let (before, after) = self.readings.as_ref()?;
+        let tick_ms = |share| Some(after.quantile(before, "uo_tick_seconds", share)? * 1e3);
+        // Since the last reading, which was the one at the ramp's end; else the bucket that holds the longest tick.
+        let longest = after
+            .peak("uo_tick_window_max_seconds")
+            .map(|seconds| seconds * 1e3)
+            .or_else(|| tick_ms(1.0));
+        let total = after.growth(before, "uo_tick_seconds_count");
+        let late = after.growth(before, "uo_late_ticks_total");
+        let world = WORLD_COUNTERS.map(|(name, metric)| {
+            let value = after
+                .growth(before, metric)
+                .map_or(Value::Null, Value::from);
+            (name.to_owned(), value)
+        });
+        Some(json!({
+            "tick_ms": { "p50": tick_ms(0.5), "p99": tick_ms(0.99), "max": longest },
+            "late_ticks": late.zip(total).map(|(late, total)| late / total.max(1.0)),
+            "ticks": { "late": late, "total": total },
+            "world": Value::Object(world.into_iter().collect()),
+        }))
+    }
+
+    /// Tells people.
+    pub fn print(&self) {
+        let counters = &self.tally.counters;
+        let growth = &self.growth;
+        println!("\n{:.0} s after the ramp:", self.measured.as_secs_f64());
+        println!(
+            "  bots       {} of {} got in, {} in at the end; {} logins, {} resumes, {} put off, {} lost",
+            counters.welcomed.load(Relaxed),
+            self.arguments.bots,
+            self.in_at_end,
+            counters.logins.load(Relaxed),
+            counters.resumes.load(Relaxed),
+            counters.refused.load(Relaxed),
+            counters.lost.load(Relaxed),
+        );
+        println!(
+            "  traffic    {:.0} orders/s, {:.0} deltas/s with {:.1} entities each, {:.0} frames/s, {:.0} B/s a bot",
+            growth.per_second(growth.orders),
+            growth.per_second(growth.deltas),
+            ratio(growth.entities, growth.deltas),
+            growth.per_second(growth.frames),
+            self.per_session(growth.bytes),
+        );
+        let latency = self.tally.latencies();
+        println!(
+            "  order to delta, at the client: p50 {:.1} ms, p99 {:.1} ms, max {:.1} ms over {} orders; {} unanswered",
+            ms(latency.value_at_quantile(0.5)),
+            ms(latency.value_at_quantile(0.99)),
+            ms(latency.max()),
+            latency.len(),
+            counters.orders_unanswered.load(Relaxed),
+        );
+        if let Some(us) = growth.cpu_us {
+            println!(
+                "  bots' CPU  {:.0} % of a core, {:.1} us a frame received",
+                us as f64 / growth.elapsed.as_secs_f64() / 1e4,
+                ratio(us, growth.frames),
+            );
+        }
+        if let Some(nodes) = self.nodes() {
+            self.print_nodes(&nodes);
+        }
+        for awakening in &self.awakenings {
+            println!(
+                "  deaf       {:.1} s, then {} stale deltas and {} others before the present, after {} ms",
+                awakening.deaf_ms as f64 / 1e3,
+                awakening.stale_deltas,
+                awakening.stale_others,
+                awakening.caught_up_ms,
+            );
+        }
+        for (note, times) in self.tally.notes() {
+            println!("  noted      {times} x {note}");
+        }
+        let failures = self.failures();
+        if failures.is_empty() {
+            println!("passed");
+        } else {
+            println!("FAILED: {}", failures.join("; "));
+        }
+    }
+
+    fn print_nodes(&self, nodes: &Value) {
+        let number = |value: &Value| {
+            value
+                .as_f64()
+                .map_or("?".into(), |value| format!("{value:.1}"))
+        };
+        let (tick, ticks, world) = (&nodes["tick_ms"], &nodes["ticks"], &nodes["world"]);
+        println!(
+            "  tick       p50 <= {} ms, p99 <= {} ms, max {} ms; {} late of {}",
+            number(&tick["p50"]),
+            number(&tick["p99"]),
+            number(&tick["max"]),
+            ticks["late"],
+            ticks["total"],
+        );
+        println!(
+            "  world      {} fights, {} deaths, {} respawns, {} objects broken",
+            world["fights"], world["deaths"], world["respawns"], world["objects_broken"],
+        );
+    }
+
+    fn per_session(&self, count: u64) -> f64 {
+        self.growth.per_second(count) / self.in_at_end.max(1) as f64
+    }
+}
+
+fn ms(us: u64) -> f64 {
+    us as f64 / 1e3
+}
+
+fn ratio(count: u64, of: u64) -> f64 {
+    count as f64 / of.max(1) as f64
+}
+
+fn quantiles(latency: &Histogram<u64>) -> Value {
+    json!({
+        "p50": ms(latency.value_at_quantile(0.5)),
+        "p99": ms(latency.value_at_quantile(0.99)),
+        "max": ms(latency.max()),
+    })
+}
+
+fn counted_quantiles(latency: &Histogram<u64>) -> Value {
+    let mut value = quantiles(latency);
+    value["count"] = latency.len().into();
+    value
+}
+
+fn awakening(awakening: &Awakening) -> Value {
+    json!({
+        "deaf_ms": awakening.deaf_ms,
+        "stale_deltas": awakening.stale_deltas,
+        "stale_others": awakening.stale_others,
+        "caught_up_ms": awakening.caught_up_ms,
+    })
+}

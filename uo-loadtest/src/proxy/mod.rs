@@ -25,7 +25,8 @@ pub struct Arguments {
     /// Where to connect to, for each connection accepted: HOST:PORT.
     #[arg(long, value_name = "ADDRESS")]
     to: String,
-    /// How much later each byte leaves than it came, in either direction: a round trip takes twice as much longer.
+    /// How much later each byte leaves than it came, in either direction: a round trip takes twice as much longer, and
+    /// up to 2 ms on top, since timers tick in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=60_000))]
     delay_ms: u64,
     /// Connections at a time; further ones are closed at once.

@@ -143,6 +143,8 @@ impl Connection {
             return Poll::Ready(match ready!(Pin::new(&mut self.socket).poll_next(cx)) {
                 Some(Ok(frame @ (Message::Text(_) | Message::Binary(_)))) => Incoming::Frame(frame),
                 Some(Ok(Message::Close(frame))) => {
+                    // The library has the reply ready; if the socket does not take it at once, so be it.
+                    let _ = Pin::new(&mut self.socket).poll_flush(cx);
                     Incoming::Closed(frame.map(|frame| u16::from(frame.code)))
                 }
                 // Pings are answered inside the library.

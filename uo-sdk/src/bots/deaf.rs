@@ -127,6 +127,15 @@ impl Deaf {
         }
     }
 
+    /// When the ears open or close next.
+    fn due_ms(&self) -> Option<u64> {
+        match self.ears {
+            Ears::OpenUntil { at_ms } => Some(at_ms),
+            Ears::Closed { until_ms, .. } => until_ms,
+            _ => None,
+        }
+    }
+
     /// Counts what comes after the ears opened.
     fn hear(&mut self, now_ms: u64, message: &ServerMsg) {
         let ServerMsg::Delta(delta) = message else {
@@ -166,5 +175,56 @@ impl Bot for Deaf {
             self.hear(now_ms, message);
         }
         self.wander.act(now_ms, world, cause, hands);
+        // The wanderer does not mind being woken early.
+        if let Some(due_ms) = self.due_ms()
+            && hands.wake_ms().is_none_or(|wake_ms| wake_ms > due_ms)
+        {
+            hands.wake_at(due_ms);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use uo_proto::{Class, Delta, Pos};
+
+    use super::*;
+    use crate::bots::scene::Scene;
+
+    fn delta(tick: u64) -> ServerMsg {
+        ServerMsg::Delta(Delta {
+            tick,
+            ..Delta::default()
+        })
+    }
+
+    #[test]
+    fn it_counts_what_comes_before_the_present() {
+        let (sender, reports) = mpsc::channel();
+        let plan = Plan {
+            after_ms: 1_000,
+            for_ms: Some(2_000),
+            report: Some(sender),
+        };
+        let mut scene = Scene::new(Deaf::new(1, plan), Class::Mage, Pos::new(100, 100));
+        scene.now_ms = 950;
+        scene.tell(delta(100));
+        while scene.now_ms < 3_000 {
+            scene.wake();
+        }
+        assert_eq!(scene.now_ms, 3_000, "it reads again to the millisecond");
+        // Read again after two seconds: the past, the past, and the present.
+        let read_ms = scene.now_ms;
+        scene.tell(delta(101));
+        scene.tell(delta(102));
+        scene.now_ms += 10;
+        scene.tell(delta(100 + (read_ms - 950) / TICK_MS));
+        scene.tell(delta(200));
+        let awakening = reports.try_recv().unwrap();
+        assert_eq!((awakening.stale_deltas, awakening.caught_up_ms), (2, 10));
+        assert_eq!(awakening.deaf_ms, 2_000);
+        assert!(reports.try_recv().is_err());
     }
 }

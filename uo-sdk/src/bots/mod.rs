@@ -15,6 +15,8 @@ use crate::Bot;
 pub mod combat;
 pub mod deaf;
 pub mod idle;
+#[cfg(test)]
+mod scene;
 pub mod wander;
 
 pub use combat::Combat;

@@ -147,3 +147,35 @@ pub(super) fn walk(from: Pos, heading: Dir, tiles: i16) -> Option<Pos> {
         y: from.y.checked_add_signed(dy * tiles)?,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use uo_proto::Class;
+
+    use super::*;
+    use crate::bots::scene::{ME, Scene};
+
+    fn orders(seed: u64, wakings: usize) -> Vec<Order> {
+        let mut scene = Scene::new(Wander::new(seed), Class::Archer, Pos::new(100, 100));
+        (0..wakings).flat_map(|_| scene.wake()).collect()
+    }
+
+    #[test]
+    fn it_does_all_it_can_and_the_same_for_the_same_seed() {
+        let orders_seen = orders(5, 300);
+        let seen = |found: fn(&Order) -> bool| orders_seen.iter().any(found);
+        assert!(seen(|order| matches!(order, Order::Move { dir: Some(_) })));
+        assert!(seen(|order| matches!(order, Order::Step { .. })));
+        assert!(seen(|order| matches!(order, Order::WalkTo { .. })));
+        assert_eq!(orders_seen, orders(5, 300));
+        assert_ne!(orders_seen, orders(6, 300));
+    }
+
+    #[test]
+    fn it_lies_still_while_it_is_dead() {
+        let mut scene = Scene::new(Wander::new(5), Class::Archer, Pos::new(100, 100));
+        scene.change(ME, |me| me.hits = 0);
+        assert_eq!(scene.wake(), []);
+        assert_eq!(scene.wake(), []);
+    }
+}

@@ -61,6 +61,36 @@ pub const SUBSCRIBE_MARGIN: u16 = 4;
 pub const SUBSCRIPTION_LINGER_MS: u64 = 5_000;
 /// A flush waits at most this long after the first feed of its tick.
 pub const FLUSH_WAIT_MS: u64 = 10;
+/// How long a character that its battle removed stays in view: between two battles it is in neither.
+pub const LEAVE_GRACE_MS: u64 = 300;
+/// How long the number of a character that is gone is remembered, against what arrives late.
+pub const NUMBERS_KEPT_MS: u64 = 30_000;
+/// A snapshot waits at most this long for the regions around it.
+pub const SNAPSHOT_WAIT_MS: u64 = 1_000;
+/// A subscription that brings no full state is asked for again after this long.
+pub const FEED_WAIT_MS: u64 = 1_000;
+/// An attach without an answer is given up after this long, and the character looked for again.
+pub const ATTACH_WAIT_MS: u64 = 2_000;
+/// How often an attach follows `Elsewhere` before it waits like after any other refusal.
+pub const ATTACH_HOPS_MAX: u8 = 4;
+/// The wait before the first new try of a gateway; it doubles with each, and is jittered.
+pub const RETRY_FIRST_MS: u64 = 50;
+/// And goes on at this.
+pub const RETRY_MAX_MS: u64 = 1_000;
+/// A live session's row is written again this often, so that it never expires under a player.
+pub const SESSION_REFRESH_MS: u64 = SESSION_TTL_MS / 3;
+/// Entropy is asked for when there is less than for this many tokens.
+pub const TOKEN_STOCK_LOW: usize = 64;
+/// And kept for at most this many.
+pub const TOKEN_STOCK_MAX: usize = 512;
+/// Reliable messages of one write, in bytes; the rest waits for the next.
+pub const RELIABLE_WRITE_BYTES_MAX: usize = 32 * 1024;
+/// A reliable lane that is full for this long closes its connection.
+pub const SLOW_FULL_MS: u64 = 5_000;
+/// A control or reliable message that waits longer than this closes its connection.
+pub const SLOW_OLDEST_MS: u64 = 15_000;
+/// A gateway that stops waits this long for its connections to close.
+pub const GATEWAY_STOP_MS: u64 = 3_000;
 /// First message of a connection.
 pub const LOGIN_DEADLINE_MS: u64 = 3_000;
 /// Bytes of one client message.
@@ -78,6 +108,10 @@ const _: () = assert!(FLUSH_WAIT_MS < uo_proto::TICK_MS);
 const _: () = assert!(CHECKPOINT_MS < LINGER_MS);
 const _: () = assert!(ORDERS_SETTLE_MS < HANDOFF_TIMEOUT_MS);
 const _: () = assert!(HANDOFF_TIMEOUT_MS < STOP_MS);
+const _: () = assert!(SLOW_OLDEST_MS < PUBLIC_KEPT_MS);
+const _: () = assert!(RELIABLE_LANE_MAX <= PUBLIC_KEPT_MAX);
+const _: () = assert!(TOKEN_STOCK_LOW < TOKEN_STOCK_MAX);
+const _: () = assert!(SNAPSHOT_WAIT_MS <= FEED_WAIT_MS && RETRY_MAX_MS <= ATTACH_WAIT_MS);
 
 /// The arena's margin: a character must be handed over before it runs out of arena.
 const fn uo_combat_margin() -> u16 {

@@ -1,13 +1,41 @@
 //! The gateway: sessions and views, and no game state.
 //!
 //! Reading order:
-//! - [`core`]: the configuration, inputs and effects of the gateway core;
-//! - [`frames`]: several messages in one buffer;
-//! - [`loops`], [`mailbox`]: the thread around the core;
-//! - [`accept`], [`connection`]: the sockets.
+//! - [`core`]: the configuration, inputs and effects of the gateway core, and the match that hands them on;
+//! - [`connections`], [`session`]: who is connected, and who plays;
+//! - [`connect`], [`token`]: login, resume, and how both end; [`greet`]: what a new connection is told;
+//! - [`locate`], [`retry`]: from a character to the sim that owns it;
+//! - [`route`], [`orders`]: orders to the owner, private messages to the client;
+//! - [`subscribe`]: which regions' feeds are needed; [`view`]: what they show, merged;
+//! - [`interest`]: who is near what; [`sight`]: what one client knows and how that differs from the view;
+//! - [`flush`], [`pulse`]: when and to whom something is written; [`fragment`], [`frames`]: from what;
+//! - [`lanes`]: what waits for a connection, by delivery class;
+//! - [`stop`], [`counters`]: the end, and what it all came to;
+//! - [`mailbox`], [`accept`], [`connection`]: the thread and the sockets around the core.
+//!
+//! Everything but the last line is pure.
 
 pub mod accept;
+mod connect;
 pub mod connection;
+mod connections;
 pub mod core;
+pub mod counters;
+mod flush;
+mod fragment;
 pub mod frames;
+mod greet;
+mod interest;
+mod lanes;
+mod locate;
 pub mod mailbox;
+mod orders;
+mod pulse;
+mod retry;
+mod route;
+mod session;
+mod sight;
+mod stop;
+mod subscribe;
+mod token;
+mod view;

@@ -36,6 +36,8 @@ pub struct Arguments {
 
 /// Relays until ctrl-c, then says what went through.
 pub fn run(arguments: Arguments) -> anyhow::Result<bool> {
+    // Two sockets for each connection.
+    crate::system::raise_open_files();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;

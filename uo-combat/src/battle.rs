@@ -7,6 +7,7 @@ use uo_proto::{
 };
 
 use crate::fighter::Fighter;
+use crate::object::Lasting;
 use crate::path::Scratch;
 use crate::random::Random;
 use crate::tempo::{Actor, Way};
@@ -70,6 +71,8 @@ pub struct Battle {
     pub(crate) arena: Arena,
     /// In the order of ids.
     pub(crate) actors: Vec<Actor>,
+    /// Objects with an end.
+    pub(crate) lasting: Vec<Lasting>,
     /// What the next step reports, beside what it does itself.
     pub(crate) outbox: Report,
     /// Nothing happens until somebody comes or something is done from outside.
@@ -104,6 +107,7 @@ impl Battle {
             objects_made: 0,
             arena: setup.arena,
             actors: Vec::with_capacity(setup.mobs.len()),
+            lasting: Vec::new(),
             outbox: Report::default(),
             quiet: false,
             cache: Cache::default(),
@@ -112,6 +116,7 @@ impl Battle {
         for spawn in setup.mobs {
             battle.spawn(spawn);
         }
+        battle.arm_found_objects();
         battle
     }
 
@@ -123,6 +128,7 @@ impl Battle {
         }
         self.derive_cache();
         self.tick += 1;
+        self.age_objects();
         // Who acts first alternates, so that no id is an advantage.
         let count = self.actors.len();
         for turn in 0..count {
@@ -333,7 +339,7 @@ impl Battle {
 
     /// Compares what can be seen of everybody with what was last reported.
     fn publish(&mut self) {
-        let mut quiet = true;
+        let mut quiet = self.lasting.is_empty();
         for actor in &mut self.actors {
             let state = actor.state();
             if state != actor.shown {

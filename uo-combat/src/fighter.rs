@@ -136,7 +136,7 @@ pub(crate) struct Clocks {
     pub(crate) slow_ms: u32,
     /// Until the next potion.
     pub(crate) potion_ms: u32,
-    /// Until hits come back.
+    /// Since hits last came back.
     pub(crate) regen_ms: u32,
     /// Until a spell can be cast again.
     pub(crate) spells: Vec<Cooldown>,

@@ -11,18 +11,24 @@
 //! - [`battle`]: the battle itself, coming and going, and the step;
 //! - `order`: what a player may ask for; `tempo`: what a fighter does in its turn;
 //! - `walk`, `path`: steps and ways; `attack`, `damage`, `spell`: harm and healing; `object`: doors, kegs, stones, ruins;
-//! - `mob`: the will of bandits;
+//! - `mob`: the will of bandits; `event`: notes for the report;
 //! - `random`: the generator.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod arena;
+mod attack;
 pub mod battle;
+mod damage;
+mod event;
 pub mod fighter;
+mod mob;
+mod object;
 mod order;
 pub mod path;
 mod random;
 pub mod report;
 pub mod sight;
+mod spell;
 pub mod table;
 mod tempo;
 mod walk;

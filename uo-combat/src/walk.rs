@@ -18,7 +18,9 @@ const WALK_BUDGET: usize = 2_500;
 pub(crate) enum Stride {
     /// A step began.
     Began,
-    /// Nothing to do but wait.
+    /// A search failed just now; another may find people gone.
+    Crowded,
+    /// A search failed here not long ago.
     Waiting,
     /// It was tried often enough, or there is no way at all.
     Failed,
@@ -42,9 +44,7 @@ impl Battle {
         let rest = std::mem::take(&mut fighter.intent.steps);
         for step in std::iter::once(step).chain(rest) {
             let seq = step.seq;
-            self.outbox
-                .notices
-                .push(Notice::StepRejected { id, pos, seq });
+            self.tell(at, Notice::StepRejected { id, pos, seq });
         }
         false
     }
@@ -78,38 +78,35 @@ impl Battle {
         let stride = if fighter.pos == goal {
             Stride::Waiting
         } else if taken {
-            self.follow(at, goal, 1, &self.free_around(goal))
+            let beside = self.tiles_around(goal);
+            let goals = Goal::Tiles(beside.as_slice());
+            self.follow(at, (goal, 1), goals, WALK_BUDGET)
         } else {
-            self.follow(at, goal, 0, &[goal])
+            self.follow(at, (goal, 0), Goal::Tiles(&[goal]), WALK_BUDGET)
         };
         let fighter = self.fighter_at(at);
         let pos = fighter.pos;
         if pos == goal || (taken && pos.distance(goal) == 1) {
             fighter.intent.walk = None;
-            self.outbox.notices.push(Notice::LegDone { id, pos, seq });
+            self.tell(at, Notice::LegDone { id, pos, seq });
         } else if stride == Stride::Failed {
             fighter.intent.walk = None;
-            self.outbox
-                .notices
-                .push(Notice::WalkFailed { id, pos, seq });
+            self.tell(at, Notice::WalkFailed { id, pos, seq });
         }
         stride == Stride::Began
     }
 
-    /// The tiles around `pos` from which a step onto it would be free, were nobody there.
-    pub(crate) fn free_around(&self, pos: Pos) -> Vec<Pos> {
-        Dir::ALL
-            .into_iter()
-            .filter(|&dir| !self.arena.blocked_step(pos, dir))
-            .filter_map(|dir| pos.step(dir))
-            .collect()
-    }
-
-    /// Takes the next step of the way to one of `tiles`, which lie within `radius` of `center`; looks for a way if
-    /// there is none or somebody stands on it.
-    pub(crate) fn follow(&mut self, at: usize, center: Pos, radius: u16, tiles: &[Pos]) -> Stride {
+    /// Takes the next step of the way to a goal, which lies within a distance of a place; looks for a way if there is
+    /// none or somebody stands on it.
+    pub(crate) fn follow(
+        &mut self,
+        at: usize,
+        to: (Pos, u16),
+        goal: Goal<'_>,
+        budget: usize,
+    ) -> Stride {
         let way = &mut self.actors[at].way;
-        if way.to == Some((center, radius))
+        if way.to == Some(to)
             && let Some(dir) = way.steps.pop()
             && self.try_step(at, dir)
         {
@@ -119,7 +116,7 @@ impl Battle {
         if actor.way.wait_ms > 0 && actor.way.failed_at == actor.fighter.pos {
             return Stride::Waiting;
         }
-        self.seek(at, (center, radius), Goal::Tiles(tiles), WALK_BUDGET)
+        self.seek(at, to, goal, budget)
     }
 
     /// Looks for a way and takes its first step.
@@ -160,7 +157,7 @@ impl Battle {
             way.failures = 0;
             return Stride::Failed;
         }
-        Stride::Waiting
+        Stride::Crowded
     }
 
     /// Begins a step, if ground, objects and people allow it.

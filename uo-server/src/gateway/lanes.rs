@@ -157,11 +157,13 @@ impl Reliable {
         Ok(true)
     }
 
-    /// Private messages up to `through` are lost; how many of them the client does not have.
-    pub fn lose_private(&mut self, through: u64) -> u64 {
-        let lost = through.saturating_sub(self.private_taken);
-        self.private_taken = self.private_taken.max(through);
-        lost
+    /// Private messages up to `through` are lost. If the client has all of these, the owner cannot tell how many.
+    pub fn lose_private(&mut self, through: u64) -> MissedCount {
+        if through <= self.private_taken {
+            return MissedCount::Unknown;
+        }
+        let lost = through - std::mem::replace(&mut self.private_taken, through);
+        MissedCount::Count(lost)
     }
 
     /// A newer promise of durability replaces the one that waits.
@@ -224,9 +226,12 @@ impl Reliable {
         Some(payload)
     }
 
-    /// The highest private number that the client is known to have.
-    pub fn private_confirmed(&self) -> u64 {
-        self.private_confirmed
+    /// Begins anew with an owner, which sends again what lies behind the number that this returns: the highest that the
+    /// client may have seen. An owner that took over from one that crashed must not use it for something else.
+    pub fn reattach(&mut self) -> u64 {
+        self.private.clear();
+        self.private_taken = self.private_written;
+        self.private_written
     }
 
     /// Whether the connection is too slow to be kept.

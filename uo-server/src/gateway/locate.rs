@@ -119,7 +119,7 @@ impl GatewayCore {
             session: session.number,
             attach,
             gateway: self.config.me.clone(),
-            last_private: session.reliable.private_confirmed(),
+            last_private: session.reliable.reattach(),
         };
         self.send(&to.node, ToSim::Attach(message));
         self.set_alarm(until, Alarm::Session(key));

@@ -123,11 +123,10 @@ impl GatewayCore {
             return;
         };
         let session = &mut self.sessions[key];
-        let lost = session.reliable.lose_private(through);
-        let Some(conn) = session.conn.filter(|_| lost > 0) else {
+        let private = session.reliable.lose_private(through);
+        let Some(conn) = session.conn else {
             return;
         };
-        let private = MissedCount::Count(lost);
         if session.greeting == Greeting::Welcome {
             let public = session
                 .missed

@@ -1,6 +1,8 @@
 //! One tick of the core: what is due, a step of every region, and handing around what the steps left.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+use std::collections::BTreeSet;
+
 use uo_combat::{Notice, ObjectHit};
 use uo_proto::{CharId, EntityId, ObjectState, Pos, RegionId, Respawned, ServerMsg, StepRejected};
 
@@ -10,7 +12,8 @@ use super::region::Region;
 use super::tick::{TickOutput, step_all};
 use super::timer::Timer;
 use crate::cluster::claim::Input;
-use crate::peer::ToSim;
+use crate::identity::NodeName;
+use crate::peer::{ToGateway, ToSim};
 use crate::peer::message::HandoffCause;
 
 impl SimCore {
@@ -51,14 +54,23 @@ impl SimCore {
             .filter_map(|slot| slot.region.as_mut())
             .collect();
         step_all(&mut regions, parallel);
+        let mut watchers: BTreeSet<NodeName> = BTreeSet::new();
         for index in 0..self.slots.len() {
             let slot = &mut self.slots[index];
             if slot.is_served()
                 && let Some(region) = &mut slot.region
             {
                 let output = region.take_output();
+                for (node, _) in &output.feeds {
+                    if !watchers.contains(node) {
+                        watchers.insert(node.clone());
+                    }
+                }
                 self.hand_around(RegionId(index as u32), output);
             }
+        }
+        for node in watchers {
+            self.send_gateway(node, ToGateway::FeedsDone);
         }
     }
 

@@ -112,24 +112,32 @@ impl Reading {
     /// The upper bound of the bucket that holds the `quantile` of what a histogram took since `earlier`: the true value is
     /// not larger. None if it took nothing.
     pub fn quantile(&self, earlier: &Reading, name: &str, quantile: f64) -> Option<f64> {
+        let (_, high) = self.bucket(earlier, name, quantile)?;
+        Some(high)
+    }
+
+    /// The bounds of the bucket that holds the largest of what a histogram took since `earlier`.
+    pub fn longest(&self, earlier: &Reading, name: &str) -> Option<(f64, f64)> {
+        self.bucket(earlier, name, 1.0)
+    }
+
+    fn bucket(&self, earlier: &Reading, name: &str, quantile: f64) -> Option<(f64, f64)> {
         let now = self.buckets.get(name)?;
         let before = earlier.buckets.get(name);
-        let since = |bound: &Bound, count: &f64| {
-            count
-                - before
-                    .and_then(|old| old.get(bound))
-                    .copied()
-                    .unwrap_or(0.0)
-        };
-        let total = now
-            .last_key_value()
-            .map(|(bound, count)| since(bound, count))?;
+        let old = |bound: &Bound| before.and_then(|old| old.get(bound)).copied();
+        let since: Vec<(f64, f64)> = now
+            .iter()
+            .map(|(bound, count)| (bound.0, count - old(bound).unwrap_or(0.0)))
+            .collect();
+        let total = since.last().map(|(_, count)| *count)?;
         if total <= 0.0 {
             return None;
         }
-        now.iter()
-            .find(|(bound, count)| since(bound, count) >= total * quantile)
-            .map(|(bound, _)| bound.0)
+        let at = since
+            .iter()
+            .position(|(_, count)| *count >= total * quantile)?;
+        let low = at.checked_sub(1).map_or(0.0, |before| since[before].0);
+        Some((low, since[at].0))
     }
 }
 
@@ -176,6 +184,10 @@ mod tests {
         assert_eq!(quantile(0.5), Some(0.001));
         assert_eq!(quantile(0.99), Some(0.01));
         assert_eq!(quantile(1.0), Some(f64::INFINITY));
+        assert_eq!(
+            now.longest(&earlier, "uo_tick_seconds"),
+            Some((0.01, f64::INFINITY))
+        );
         assert_eq!(now.quantile(&now, "uo_tick_seconds", 0.5), None);
     }
 }

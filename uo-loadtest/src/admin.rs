@@ -53,7 +53,7 @@ pub async fn read(nodes: &[String]) -> anyhow::Result<Reading> {
 }
 
 /// The body of a GET to `http://host:port`.
-async fn get(base: &str, path: &str) -> anyhow::Result<String> {
+pub async fn get(base: &str, path: &str) -> anyhow::Result<String> {
     let host = base
         .strip_prefix("http://")
         .with_context(|| format!("`{base}` is not an address of the form http://host:port"))?

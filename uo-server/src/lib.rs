@@ -22,6 +22,7 @@ pub mod config;
 pub mod gateway;
 pub mod identity;
 pub mod limits;
+pub mod node;
 pub mod peer;
 pub mod sim;
 pub mod store;

@@ -93,6 +93,10 @@ pub const SLOW_OLDEST_MS: u64 = 15_000;
 pub const GATEWAY_STOP_MS: u64 = 3_000;
 /// First message of a connection.
 pub const LOGIN_DEADLINE_MS: u64 = 3_000;
+/// Messages that a client may send a second, over time.
+pub const MESSAGES_PER_S: u32 = 40;
+/// Messages that a client may send at once.
+pub const MESSAGES_BURST: u32 = 120;
 /// Bytes of one client message.
 pub const CLIENT_MESSAGE_BYTES_MAX: usize = 64 * 1024;
 /// Letters waiting for a core's thread.

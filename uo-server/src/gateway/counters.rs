@@ -169,6 +169,32 @@ impl GatewayCore {
         }
     }
 
+    /// Everything as JSON: the state, counters, and gauges. `full`: every session as well.
+    pub fn observe(&self, full: bool) -> serde_json::Value {
+        let state = self.state();
+        let counters: serde_json::Map<_, _> = self
+            .counters
+            .named()
+            .into_iter()
+            .map(|(name, count)| (format!("gateway_{name}"), count.into()))
+            .collect();
+        let mut seen = serde_json::json!({
+            "counters": counters,
+            "gauges": {
+                "sessions": state.sessions,
+                "sessions_attached": state.sessions_attached,
+                "subscriptions": state.subscriptions,
+                "view_entities": state.entities,
+                "view_objects": state.objects,
+            },
+            "summary": state,
+        });
+        if full {
+            seen["sessions"] = serde_json::json!(self.session_states());
+        }
+        seen
+    }
+
     /// Every session.
     pub fn session_states(&self) -> Vec<SessionState> {
         let state = |(_, session): (u32, &super::session::Session)| SessionState {

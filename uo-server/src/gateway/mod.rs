@@ -11,7 +11,7 @@
 //! - [`flush`], [`pulse`]: when and to whom something is written; [`fragment`], [`frames`]: from what;
 //! - [`lanes`]: what waits for a connection, by delivery class;
 //! - [`stop`], [`counters`]: the end, and what it all came to;
-//! - [`mailbox`], [`accept`], [`connection`]: the thread and the sockets around the core.
+//! - [`loops`], [`mailbox`], [`accept`], [`connection`]: the thread and the sockets around the core.
 //!
 //! Everything but the last line is pure.
 
@@ -28,6 +28,7 @@ mod greet;
 mod interest;
 mod lanes;
 mod locate;
+pub mod loops;
 pub mod mailbox;
 mod orders;
 mod pulse;

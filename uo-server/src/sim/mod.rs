@@ -31,6 +31,7 @@ pub mod journal;
 mod lease;
 mod leave;
 pub mod look;
+pub mod loops;
 pub mod mailbox;
 mod order;
 pub mod pin;

@@ -5,11 +5,12 @@ use serde::Serialize;
 use uo_proto::{CharId, RegionId};
 
 use super::core::SimCore;
+use super::region::Region;
 use super::tick;
 use crate::identity::Holder;
 
 /// What was counted since the start.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 #[allow(missing_docs, reason = "each is told by its name")]
 pub struct Counters {
     /// Characters that began to fight.
@@ -177,6 +178,31 @@ impl SimCore {
                 Vec::new()
             },
         }
+    }
+
+    /// Everything as JSON: the state, counters, and gauges. `full`: of this one tick, with each region's entities and
+    /// objects instead of its summary.
+    pub fn observe(&self, full: bool) -> serde_json::Value {
+        let mut seen = serde_json::json!({
+            "state": self.state(true),
+            "counters": self.counters,
+            "gauges": {"regions": self.regions_held(), "characters": self.playing()},
+        });
+        // The state's fields stand beside the others, where a person looks for them.
+        let state = seen["state"].take();
+        let fields = seen.as_object_mut().expect("it was made as one");
+        fields.remove("state");
+        fields.extend(state.as_object().cloned().unwrap_or_default());
+        if full {
+            let views: Vec<_> = self
+                .slots
+                .iter()
+                .filter_map(|slot| slot.region.as_ref())
+                .map(Region::view)
+                .collect();
+            seen["regions"] = serde_json::json!(views);
+        }
+        seen
     }
 
     /// Characters that are in a battle here.

@@ -8,7 +8,7 @@ use crate::battle::Battle;
 use crate::fighter::{Act, Attack, Fighter};
 use crate::path::Goal;
 use crate::table::balance::ABSENT_MS;
-use crate::table::{Weapon, weapon};
+use crate::table::{Weapon, object_row, weapon};
 use crate::tempo::slowed;
 use crate::walk::Stride;
 use crate::{Notice, Refusal, STEP_MS};
@@ -88,10 +88,12 @@ impl Battle {
                     return None;
                 }
             },
-            Target::Object(key) => self
-                .arena
-                .object(key)
-                .map(|&object| Mark::Object { object }),
+            Target::Object(key) => {
+                let object = self.arena.object(key).copied();
+                object
+                    .filter(|object| object_row(object.kind).strength > 0)
+                    .map(|object| Mark::Object { object })
+            }
             Target::Tile(_) => None,
         };
         let kept = &mut self.fighter_at(at).intent.attack;

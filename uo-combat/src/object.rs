@@ -63,19 +63,19 @@ impl Battle {
             .collect();
     }
 
-    /// Lets time pass for fuses and stones.
+    /// Lets time pass for fuses and stones. What their end sets off counts from the next step.
     pub(crate) fn age_objects(&mut self) {
-        let mut at = 0;
-        while at < self.lasting.len() {
-            let lasting = &mut self.lasting[at];
+        for lasting in &mut self.lasting {
             lasting.left_ms = lasting.left_ms.saturating_sub(STEP_MS);
-            if lasting.left_ms > 0 {
-                at += 1;
-                continue;
-            }
-            let ended = self.lasting.remove(at);
-            if let Some(&object) = self.arena.object(ended.key) {
-                self.end(object, ended.by);
+        }
+        let (ended, left) = std::mem::take(&mut self.lasting)
+            .into_iter()
+            .partition(|lasting| lasting.left_ms == 0);
+        self.lasting = left;
+        let ended: Vec<Lasting> = ended;
+        for lasting in ended {
+            if let Some(&object) = self.arena.object(lasting.key) {
+                self.end(object, lasting.by);
             }
         }
     }

@@ -168,8 +168,9 @@ fn mob_leash() {
         "field 60x9
          bandit bandit 8,4
          warrior hero 13,4
+         watch bandit
          at 0 hero walk 50,4
-         run 30000",
+         run 20000",
     );
 }
 
@@ -186,6 +187,7 @@ fn death_and_return() {
          at 0 ally attack bandit
          at 10000 hero attack victim
          at 10000 ally attack victim
+         watch bandit
          run 48000",
     );
 }

@@ -8,6 +8,7 @@
 //! warrior hero 2,4               a character: class, name, place
 //! bandit b1 12,4                 a mob: class, name, home
 //! at 500 hero attack b1          an order at that time in milliseconds; orders at 0 come first
+//! watch b1                       log its every move
 //! run 9000                       how long
 //! ```
 #![allow(dead_code, reason = "each test file uses its part")]
@@ -27,6 +28,7 @@ pub struct Script {
     pub fighters: Vec<Fighter>,
     pub orders: Vec<(u64, EntityId, Order)>,
     pub run_ms: u64,
+    watched: Vec<EntityId>,
     names: Vec<(EntityId, String)>,
 }
 
@@ -71,6 +73,7 @@ impl Script {
             fighters: Vec::new(),
             orders: Vec::new(),
             run_ms: 0,
+            watched: Vec::new(),
             names: Vec::new(),
         };
         for words in &lines {
@@ -82,6 +85,7 @@ impl Script {
     fn line(&mut self, words: &[&str]) {
         match *words {
             ["field", _] | ["water", _] => {}
+            ["watch", name] => self.watched.push(self.id(name)),
             ["run", ms] => self.run_ms = ms.parse().unwrap(),
             ["respawn", at] => self.setup.respawn = pos(at),
             ["at", ms, who, ref order @ ..] => {
@@ -231,6 +235,11 @@ impl Script {
             self.give(&mut battle, now_ms, &mut log);
             battle.step(&mut report);
             self.write(&mut log, now_ms, &report);
+            let changed = report.changed.iter().filter(|id| self.watched.contains(id));
+            for &id in changed {
+                let now = self.standing(&battle, id);
+                writeln!(log, "{now_ms:6}   {now}").unwrap();
+            }
         }
         self.write_end(&mut log, &battle);
         log
@@ -258,15 +267,21 @@ impl Script {
     pub fn write_end(&self, log: &mut String, battle: &Battle) {
         writeln!(log, "end").unwrap();
         for id in battle.entities() {
-            let state = battle.state(id).unwrap();
-            let (name, action, hits) = (self.name(id), state.action, state.hits);
-            let (x, y) = (state.x, state.y);
-            let target = state
-                .target
-                .map(|id| format!(" -> {}", self.name(id)))
-                .unwrap_or_default();
-            writeln!(log, "{name} {x},{y} {hits} {action:?}{target}").unwrap();
+            writeln!(log, "{}", self.standing(battle, id)).unwrap();
         }
+    }
+
+    fn standing(&self, battle: &Battle, id: EntityId) -> String {
+        let name = self.name(id);
+        let Some(state) = battle.state(id) else {
+            return format!("{name} is away");
+        };
+        let (x, y, hits, action) = (state.x, state.y, state.hits, state.action);
+        let target = state.target.map(|id| format!(" -> {}", self.name(id)));
+        format!(
+            "{name} {x},{y} {hits} {action:?}{}",
+            target.unwrap_or_default()
+        )
     }
 
     fn event(&self, event: &CombatEvent) -> String {
@@ -282,11 +297,6 @@ impl Script {
         for (from, to) in [("Entity(", "("), ("Object(ObjectKey", "(ObjectKey")] {
             text = text.replace(from, to);
         }
-        let region = format!("ObjectKey({}", REGION.0 << 24)
-            .chars()
-            .take(12)
-            .collect::<String>();
-        let _ = region;
         while let Some(start) = text.find("ObjectKey(") {
             let end = start + text[start..].find(')').unwrap();
             let number: u64 = text[start + "ObjectKey(".len()..end].parse().unwrap();

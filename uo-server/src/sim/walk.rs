@@ -91,6 +91,7 @@ pub fn ends_walk(order: &Order) -> bool {
             | Order::Move { dir: Some(_) }
             | Order::Step { .. }
             | Order::Stop
+            | Order::Guard
             | Order::Attack { .. }
             | Order::Hold
     )

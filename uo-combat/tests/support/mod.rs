@@ -13,6 +13,8 @@
 //! ```
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod skirmish;
+
 use std::fmt::Write as _;
 
 use uo_combat::table::object_row;

@@ -1,6 +1,7 @@
 //! The tiles of a battle: the region and a margin around it, what stands on them, what blocks and what is connected.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
@@ -111,7 +112,7 @@ const NORTH: usize = 1;
 const WEST: usize = 2;
 
 /// Tiles of one battle: the region and `ARENA_MARGIN` around it, clipped to the map.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(from = "Kept")]
 pub struct Arena {
     region: RegionId,
@@ -147,6 +148,18 @@ impl From<Kept> for Arena {
             arena.place(object);
         }
         arena
+    }
+}
+
+impl fmt::Debug for Arena {
+    /// Without the thousands of tiles.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Arena")
+            .field("region", &self.region)
+            .field("bounds", &self.bounds)
+            .field("owned", &self.owned)
+            .field("objects", &self.objects)
+            .finish_non_exhaustive()
     }
 }
 

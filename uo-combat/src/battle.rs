@@ -1,5 +1,7 @@
 //! The battle: who is in it, how one comes and goes, and its step.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use uo_proto::{
     Class, EntityId, EntityInfo, EntityKind, EntityState, Inventory, ObjectState, Pos, RegionId,
@@ -82,11 +84,17 @@ pub struct Battle {
 }
 
 /// What is derived, or merely kept to save allocations: no part of the state.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Cache {
     /// Who stands on a tile: its place among the actors plus 1; 0 is nobody.
     pub(crate) occupied: Vec<u16>,
     pub(crate) scratch: Scratch,
+}
+
+impl fmt::Debug for Cache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Cache")
+    }
 }
 
 impl PartialEq for Cache {

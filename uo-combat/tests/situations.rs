@@ -4,6 +4,7 @@
 mod support;
 
 use support::Script;
+use uo_combat::LEASH;
 
 fn check(name: &str, script: &str) -> String {
     let log = Script::read(script, 11).play();
@@ -172,6 +173,53 @@ fn mob_leash() {
          at 0 hero walk 50,4
          run 20000",
     );
+}
+
+/// The way around the water would lead too far from home. Seen to fail without the limit of a mob's searches.
+#[test]
+fn mob_keeps_its_leash_on_detours() {
+    let mut script = String::from(
+        "field 8x40
+         bandit bandit 2,10
+         archer archer 6,10
+         watch bandit
+         at 0 archer attack bandit
+         run 12000
+        ",
+    );
+    for y in 0..30 {
+        script += &format!("water 4,{y}\n");
+    }
+    let log = Script::read(&script, 11).play();
+    assert!(log.contains("who: archer, target: bandit"));
+    for line in log
+        .lines()
+        .filter_map(|line| line.trim().split_once("bandit "))
+    {
+        let y = line
+            .1
+            .split([',', ' '])
+            .nth(1)
+            .and_then(|y| y.parse::<u16>().ok());
+        assert!(y.is_none_or(|y| y <= 10 + LEASH), "{line:?}");
+    }
+}
+
+/// Seen to fail without the check that the tile is free when the spell takes effect.
+#[test]
+fn no_stone_rises_under_anybody() {
+    let log = Script::read(
+        "field 24x9
+         mage mage 3,4
+         warrior hero 7,5
+         at 0 mage cast stone_wall 7,4
+         at 200 hero step n
+         run 2000",
+        11,
+    )
+    .play();
+    assert!(log.contains("Interrupted { who: mage }"), "{log}");
+    assert!(!log.contains("Stone 90"), "{log}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// The lasting name of a node, like `sim-1`. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -24,9 +24,20 @@ impl fmt::Display for NodeName {
 }
 
 /// One start of a node, or one life of it after being declared dead: a random 128-bit number (a uuid in Cassandra).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// JSON has no numbers of that size, so it is 32 hexadecimal digits there.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(transparent)]
 pub struct BootId(pub u128);
+
+impl Serialize for BootId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            serializer.serialize_u128(self.0)
+        }
+    }
+}
 
 impl fmt::Display for BootId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -289,3 +289,24 @@ impl SimCore {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::core::SimConfig;
+    use uo_world::World;
+
+    #[test]
+    fn a_core_can_be_looked_at_at_any_time() {
+        let me = Holder {
+            node: "all-1".into(),
+            boot: crate::identity::BootId(u128::MAX),
+        };
+        let world = World::new(7, 64).expect("one region");
+        let seen = SimCore::new(SimConfig::alone(me, world)).observe(true);
+        // JSON has no 128-bit numbers: a boot that was one ended the tick thread.
+        assert_eq!(seen["me"]["boot"], "f".repeat(32));
+        assert_eq!(seen["ready"], false);
+        assert_eq!(seen["counters"]["fights"], 0);
+    }
+}

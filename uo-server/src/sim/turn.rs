@@ -13,8 +13,8 @@ use super::tick::{TickOutput, step_all};
 use super::timer::Timer;
 use crate::cluster::claim::Input;
 use crate::identity::NodeName;
-use crate::peer::{ToGateway, ToSim};
 use crate::peer::message::HandoffCause;
+use crate::peer::{ToGateway, ToSim};
 
 impl SimCore {
     pub(super) fn tick(&mut self, parallel: bool) {

@@ -43,6 +43,9 @@ pub const OBJECT_WRITE_ROWS_MAX: usize = 256;
 /// Orders held for a character under way between battles.
 pub const ORDERS_HELD_MAX: usize = 256;
 
+/// The highest number that a gateway takes from a client, for an order or as its place in a stream: the last that a JSON
+/// number holds exactly, and far from where counting on would overflow.
+pub const CLIENT_NUMBER_MAX: u64 = 1 << 53;
 /// Orders a gateway holds for a session that is being located, attached, moved or frozen.
 pub const SESSION_ORDERS_MAX: usize = 256;
 /// Control messages queued for one connection.

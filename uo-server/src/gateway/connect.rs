@@ -11,7 +11,7 @@ use super::core::{Alarm, Asked, ConnId, Effect, GatewayCore};
 use super::frames::Frames;
 use super::session::{Greeting, Phase, Session};
 use super::token;
-use crate::limits::{LOGIN_DEADLINE_MS, SESSION_REFRESH_MS, SESSION_TTL_MS};
+use crate::limits::{CLIENT_NUMBER_MAX, LOGIN_DEADLINE_MS, SESSION_REFRESH_MS, SESSION_TTL_MS};
 use crate::peer::ToSim;
 use crate::sim::core::Ticket;
 use crate::store::{Reply, Request, SessionRow, StoreError, TokenHash};
@@ -98,7 +98,9 @@ impl GatewayCore {
         self.locate(key);
     }
 
-    fn resume(&mut self, conn: u32, resume: Resume) {
+    fn resume(&mut self, conn: u32, mut resume: Resume) {
+        resume.last_seq = resume.last_seq.min(CLIENT_NUMBER_MAX);
+        resume.last_private = resume.last_private.min(CLIENT_NUMBER_MAX);
         let used = token::hash(&resume.token);
         match self.sessions.of_token(used) {
             Some(session) => self.resume_here(conn, session, used, &resume),

@@ -88,7 +88,7 @@ impl Reliable {
     pub fn new(public: u64, private: u64) -> Reliable {
         Reliable {
             public: VecDeque::new(),
-            next: public.saturating_add(1),
+            next: public + 1,
             written: public,
             given_up: 0,
             private: VecDeque::new(),
@@ -117,7 +117,7 @@ impl Reliable {
         if public >= self.next {
             // Not from us: the numbers go on where the client stands, and what it missed is anybody's guess.
             self.public.clear();
-            self.next = public.saturating_add(1);
+            self.next = public + 1;
             self.written = public;
             return MissedCount::Unknown;
         }

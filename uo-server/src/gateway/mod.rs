@@ -38,5 +38,7 @@ mod session;
 mod sight;
 mod stop;
 mod subscribe;
+#[cfg(test)]
+mod tests;
 mod token;
 mod view;

@@ -10,6 +10,7 @@ use super::connections::Stage;
 use super::core::{ConnId, GatewayCore};
 use super::orders::Offer;
 use super::session::{Greeting, Phase};
+use crate::limits::CLIENT_NUMBER_MAX;
 use crate::peer::ToSim;
 use crate::peer::message::RoutedOrder;
 
@@ -20,8 +21,8 @@ impl GatewayCore {
         let Some(conn) = self.sessions[key].conn else {
             return;
         };
-        if seq == 0 {
-            let why = "`seq` starts at 1";
+        if seq == 0 || seq > CLIENT_NUMBER_MAX {
+            let why = "`seq` starts at 1 and counts on";
             return self.refuse(conn, ErrorCode::Invalid, why, Some(seq));
         }
         if order.order == Order::Logout {

@@ -1,0 +1,167 @@
+//! From a character to its owner, with everything that goes wrong on the way.
+
+use uo_proto::{Order, RegionId, ServerMsg, WorldStatus};
+
+use super::rig::{Rig, holder};
+use crate::gateway::core::Input;
+use crate::identity::Nonce;
+use crate::limits::ATTACH_WAIT_MS;
+use crate::peer::message::AttachRefusal;
+use crate::peer::{ToGateway, ToSim};
+use crate::store::ClaimRow;
+
+fn worlds(messages: &[ServerMsg]) -> Vec<WorldStatus> {
+    let world = |message: &ServerMsg| match message {
+        ServerMsg::ServerStatus(status) => Some(status.world),
+        _ => None,
+    };
+    messages.iter().filter_map(world).collect()
+}
+
+fn attaches(rig: &Rig) -> usize {
+    let is_attach = |message: &&ToSim| matches!(message, ToSim::Attach(_));
+    rig.sent.iter().filter(is_attach).count()
+}
+
+#[test]
+fn a_region_without_a_holder_is_waited_for_however_long_it_takes() {
+    let mut rig = Rig::new();
+    rig.place("ann", 100, 100);
+    rig.release_regions();
+    let conn = rig.login("ann");
+    rig.pass(60_000);
+    assert_eq!(rig.client(conn).closed, None);
+    assert_eq!(worlds(&rig.client(conn).take_got()), [WorldStatus::Moving]);
+    assert_eq!(attaches(&rig), 0);
+    // A hint is enough; it comes before the next try.
+    rig.leases_hint(2);
+    assert_eq!(attaches(&rig), 1);
+    rig.tick();
+    assert!(matches!(rig.client(conn).got[0], ServerMsg::Welcome(_)));
+    assert_eq!(worlds(&rig.client(conn).got), [WorldStatus::Ok]);
+}
+
+#[test]
+fn a_holder_that_only_the_store_knows_of_is_found_by_trying_again() {
+    let mut rig = Rig::new();
+    rig.place("ann", 100, 100);
+    let held = rig.leases.clone();
+    rig.release_regions();
+    let conn = rig.login("ann");
+    rig.pass(5_000);
+    rig.leases = held;
+    rig.leases.values_mut().for_each(|row| row.number += 1);
+    rig.pass(1_500);
+    rig.tick();
+    rig.tick();
+    assert!(!rig.client(conn).token.is_empty());
+}
+
+#[test]
+fn a_live_owner_is_attached_to_and_a_dead_one_is_not() {
+    for (boot, attaches_at_once) in [(1, true), (77, false)] {
+        let mut rig = Rig::new();
+        let ann = rig.place("ann", 100, 100);
+        rig.release_regions();
+        let row = ClaimRow {
+            holder: Some(holder("sim-1", boot)),
+            number: 4,
+            nonce: Nonce(0),
+        };
+        rig.owners.insert(ann.character().unwrap(), row);
+        rig.login("ann");
+        assert_eq!(attaches(&rig) == 1, attaches_at_once);
+    }
+}
+
+#[test]
+fn refusals_are_followed_and_then_waited_out() {
+    let mut rig = Rig::new();
+    rig.place("ann", 100, 100);
+    let elsewhere = AttachRefusal::Elsewhere(rig.sim.clone());
+    rig.refusals = vec![
+        elsewhere.clone(),
+        AttachRefusal::NotHeld(RegionId(5)),
+        elsewhere,
+    ];
+    let conn = rig.login("ann");
+    assert_eq!(
+        attaches(&rig),
+        4,
+        "each pointed somewhere, so nothing was waited for"
+    );
+    rig.tick();
+    assert!(!rig.client(conn).token.is_empty());
+
+    rig.place("bob", 100, 100);
+    rig.refusals = vec![AttachRefusal::NotNow];
+    rig.sent.clear();
+    let conn = rig.login("bob");
+    assert_eq!(attaches(&rig), 1);
+    assert_eq!(worlds(&rig.client(conn).got), [WorldStatus::Moving]);
+    rig.pass(50);
+    assert_eq!(attaches(&rig), 2);
+}
+
+#[test]
+fn two_sims_that_point_at_each_other_do_not_spin() {
+    let mut rig = Rig::new();
+    rig.place("ann", 100, 100);
+    rig.refusals = vec![AttachRefusal::Elsewhere(rig.sim.clone()); 1_000];
+    rig.login("ann");
+    rig.pass(10_000);
+    assert!(attaches(&rig) < 150, "{}", attaches(&rig));
+}
+
+#[test]
+fn an_attach_without_an_answer_is_given_up_and_its_late_answer_ignored() {
+    let mut rig = Rig::new();
+    let ann = rig.place("ann", 100, 100);
+    rig.answers = false;
+    let conn = rig.login("ann");
+    rig.pass(ATTACH_WAIT_MS + 60);
+    assert_eq!(attaches(&rig), 2);
+    let body = rig.bodies[&ann].clone();
+    rig.peer(ToGateway::Attached(crate::peer::message::Attached {
+        char_id: ann.character().unwrap(),
+        attach: 1,
+        generation: 1,
+        session: 1,
+        region: body.region,
+        pos: body.state.pos(),
+        last_order: 0,
+    }));
+    assert!(rig.client(conn).token.is_empty());
+}
+
+#[test]
+fn a_lost_sim_is_told_and_its_orders_are_sent_again() {
+    let mut rig = Rig::new();
+    let ann = rig.place("ann", 100, 100);
+    let conn = rig.enter("ann");
+    for seq in 1..=3 {
+        rig.order(conn, seq, Order::Stop);
+    }
+    rig.apply_order(ann, 1);
+    rig.tick();
+    rig.client(conn).take_got();
+    rig.sent.clear();
+    rig.input(Input::PeerLost {
+        node: rig.sim.node.clone(),
+    });
+    assert_eq!(worlds(&rig.client(conn).take_got()), [WorldStatus::Moving]);
+    rig.order(conn, 4, Order::Stop);
+    rig.pass(3_000);
+    assert_eq!(rig.sent, [], "nobody is there");
+    rig.watched.clear();
+    // Its successor has what the checkpoint had: order 2 was applied, 3 was not.
+    rig.body(ann).ack = 2;
+    rig.input(Input::Members {
+        alive: vec![rig.sim.clone()],
+    });
+    rig.pass(60);
+    rig.tick();
+    assert_eq!(rig.orders_sent(), [3, 4]);
+    assert_eq!(worlds(&rig.client(conn).take_got()), [WorldStatus::Ok]);
+    assert_eq!(rig.client(conn).closed, None);
+}

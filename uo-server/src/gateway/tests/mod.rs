@@ -1,0 +1,10 @@
+//! The whole core, driven by inputs alone: a sim, a store and clients that do what the test says.
+
+mod feeds;
+mod locating;
+mod orders;
+mod rig;
+mod sessions;
+mod sight;
+mod slow;
+mod streams;

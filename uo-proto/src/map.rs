@@ -4,6 +4,8 @@
 //! can be computed without the rest. One tile on its own costs four hashes an octave ([`tile_at`]); a [`Window`]
 //! shares them between all tiles of a lattice cell.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Pos;
@@ -72,17 +74,23 @@ impl Window {
         let cut =
             |start: u16, length: u16| length.min(u16::MAX.saturating_sub(start).saturating_add(1));
         let (width, height) = (cut(origin.x, width), cut(origin.y, height));
+        let mut strips = LAYERS.map(|octaves| {
+            octaves
+                .iter()
+                .map(|octave| Strip::new(octave, seed, origin.x, width))
+                .collect::<Vec<_>>()
+        });
+        let mut sums = [const { Vec::new() }; LAYERS.len()];
         let mut tiles = Vec::with_capacity(usize::from(width) * usize::from(height));
-        let mut rows = [const { Vec::new() }; LAYERS.len()];
         for y in (0..height).map(|row| origin.y + row) {
-            for (row, octaves) in rows.iter_mut().zip(LAYERS) {
-                row.clear();
-                row.resize(width.into(), 0);
-                for octave in octaves {
-                    octave.add_row(seed, origin.x.into(), y.into(), row);
+            for (sums, strips) in sums.iter_mut().zip(&mut strips) {
+                sums.clear();
+                sums.resize(width.into(), 0);
+                for strip in strips {
+                    strip.add_row(y.into(), sums);
                 }
             }
-            let [elevation, moisture, detail] = &rows;
+            let [elevation, moisture, detail] = &sums;
             tiles.extend((0..width).map(|column| {
                 let at = usize::from(column);
                 classify(
@@ -177,27 +185,6 @@ impl Octave {
         self.weighted(west, east, across)
     }
 
-    /// Adds this octave to one row of tiles, of which the first is (x, y): the same sums as [`Octave::at`], but each
-    /// lattice column is hashed once.
-    fn add_row(&self, seed: u64, x: u32, y: u32, row: &mut [i32]) {
-        let lattice = Lattice::new(self, seed);
-        let start = x + lattice.offset_x;
-        let (lattice_row, down) = lattice.split(y + lattice.offset_y);
-        let mut column = start >> self.shift;
-        let mut west = lattice.between_rows(column, lattice_row, down);
-        let mut at = 0;
-        while at < row.len() {
-            let east = lattice.between_rows(column + 1, lattice_row, down);
-            let cell_end = (((column + 1) << self.shift) - start) as usize;
-            let end = cell_end.min(row.len());
-            for (index, sum) in row[at..end].iter_mut().enumerate() {
-                let (_, across) = lattice.split(start + (at + index) as u32);
-                *sum += self.weighted(west, east, across);
-            }
-            (at, column, west) = (end, column + 1, east);
-        }
-    }
-
     fn weighted(&self, west: i32, east: i32, across: i32) -> i32 {
         (mix(west, east, across) * self.weight) >> 8
     }
@@ -239,6 +226,68 @@ impl Lattice {
     fn value(&self, column: u32, row: u32) -> i32 {
         let point = u64::from(column) << 32 | u64::from(row);
         (scramble(self.seed ^ point) >> 48) as i32
+    }
+}
+
+/// An octave over the columns of a window. It gives the same values as [`Octave::at`], but hashes each lattice point
+/// and eases each column only once.
+struct Strip<'a> {
+    octave: &'a Octave,
+    lattice: Lattice,
+    /// The way across its cell, for each tile.
+    eased: Vec<i32>,
+    /// How many tiles lie in the first cell.
+    cut: usize,
+    /// The lattice columns to hash.
+    columns: Range<u32>,
+    /// The lattice row whose values, and those of the next, are in `north` and `south`.
+    row: Option<u32>,
+    north: Vec<i32>,
+    south: Vec<i32>,
+}
+
+impl<'a> Strip<'a> {
+    fn new(octave: &'a Octave, seed: u64, x: u16, width: u16) -> Strip<'a> {
+        let lattice = Lattice::new(octave, seed);
+        let start = u32::from(x) + lattice.offset_x;
+        let end = start + u32::from(width);
+        let first = start >> octave.shift;
+        Strip {
+            octave,
+            eased: (start..end).map(|at| lattice.split(at).1).collect(),
+            cut: (((first + 1) << octave.shift) - start) as usize,
+            columns: first..(end >> octave.shift) + 2,
+            row: None,
+            north: Vec::new(),
+            south: Vec::new(),
+            lattice,
+        }
+    }
+
+    /// Adds the octave to the sums of one row of tiles.
+    fn add_row(&mut self, y: u32, sums: &mut [i32]) {
+        let (row, down) = self.lattice.split(y + self.lattice.offset_y);
+        if self.row != Some(row) {
+            self.row = Some(row);
+            let values = |row| self.columns.clone().map(move |column| (column, row));
+            let hash = |(column, row)| self.lattice.value(column, row);
+            self.north = values(row).map(hash).collect();
+            self.south = values(row + 1).map(hash).collect();
+        }
+        let corners = self.north.iter().zip(&self.south);
+        let mut edges = corners.map(|(&north, &south)| mix(north, south, down));
+        let mut west = edges.next().unwrap_or_default();
+        let (mut at, mut end) = (0, self.cut);
+        for east in edges {
+            let cell = at..end.min(sums.len());
+            for (sum, &across) in sums[cell.clone()].iter_mut().zip(&self.eased[cell]) {
+                *sum += self.octave.weighted(west, east, across);
+            }
+            if end >= sums.len() {
+                break;
+            }
+            (west, at, end) = (east, end, end + (1 << self.octave.shift));
+        }
     }
 }
 

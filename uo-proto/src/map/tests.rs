@@ -13,7 +13,7 @@ fn digest(window: &Window) -> u64 {
 }
 
 proptest! {
-    /// Red when `add_row` forgets the lattice's offset.
+    /// Red when `add_row` keeps the hashed rows for ever.
     #[test]
     fn a_window_equals_the_whole_map(
         seed: u64, x: u16, y: u16, width in 1u16..90, height in 1u16..20,

@@ -87,7 +87,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<bool> {
         .enable_all()
         .build()
         .context("no runtime")?
-        .block_on(Swarm::start(arguments).course())
+        .block_on(async { Swarm::start(arguments).course().await })
 }
 
 /// A swarm under way.
@@ -136,6 +136,12 @@ impl Swarm {
             self.watch_until(Instant::now() + Duration::from_secs(1))
                 .await;
         }
+        // With nobody in there is nothing to measure.
+        let measure = if self.tally.in_world() > 0 {
+            Duration::from_secs(self.arguments.seconds)
+        } else {
+            Duration::ZERO
+        };
         let before = self.reading().await;
         self.tally.begin();
         let start = self.counted();
@@ -144,8 +150,7 @@ impl Swarm {
             self.began.elapsed().as_secs()
         );
         let measured = Instant::now();
-        self.watch_until(measured + Duration::from_secs(self.arguments.seconds))
-            .await;
+        self.watch_until(measured + measure).await;
         let end = self.counted();
         let after = self.reading().await;
         let in_at_end = self.tally.in_world();

@@ -84,7 +84,7 @@ pub struct SimConfig {
 
 impl SimConfig {
     /// The only node of a shard: every other boot is dead, and everybody to be told is `me`.
-    pub fn one_process(me: Holder, world: World) -> SimConfig {
+    pub fn alone(me: Holder, world: World) -> SimConfig {
         SimConfig {
             told: vec![me.node.clone()],
             me,

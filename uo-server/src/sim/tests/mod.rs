@@ -67,7 +67,7 @@ impl Shard {
     fn with_config(tables: Tables, boot: u128, change: impl FnOnce(&mut SimConfig)) -> Shard {
         let me = holder("one", boot);
         let world = World::new(7, MAP).expect("the size is good");
-        let mut config = SimConfig::one_process(me.clone(), world);
+        let mut config = SimConfig::alone(me.clone(), world);
         change(&mut config);
         Shard {
             core: SimCore::new(config),
@@ -126,8 +126,10 @@ impl Shard {
                     message: Message::ToGateway(message),
                     ..
                 } => {
-                    let is_feed =
-                        matches!(message, ToGateway::FeedDelta(_) | ToGateway::FeedFull(_));
+                    let is_feed = matches!(
+                        message,
+                        ToGateway::FeedDelta(_) | ToGateway::FeedFull(_) | ToGateway::FeedsDone
+                    );
                     if !is_feed {
                         self.mail.push(message);
                     }

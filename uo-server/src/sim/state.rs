@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn a_core_can_be_looked_at_at_any_time() {
-        let me = Holder {
+        let me = crate::identity::Holder {
             node: "all-1".into(),
             boot: crate::identity::BootId(u128::MAX),
         };

@@ -163,6 +163,7 @@ impl SimCore {
     /// with every character; those are many.
     pub fn observe(&self, full: bool) -> Value {
         let mut state = json!({
+            "me": self.config.me,
             "ready": self.ready(),
             "fenced": self.fenced,
             "stopping": self.stopping,
@@ -272,6 +273,7 @@ impl SimCore {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::identity::Holder;
     use crate::sim::core::SimConfig;
     use uo_world::World;
 

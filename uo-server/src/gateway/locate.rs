@@ -10,7 +10,7 @@ use uo_proto::{CharId, ErrorCode, Pos, RegionId, WorldStatus};
 use uo_world::spawn_point;
 
 use super::core::{Alarm, Asked, GatewayCore};
-use super::session::Phase;
+use super::session::{Greeting, Phase};
 use crate::identity::{Holder, NodeName};
 use crate::limits::{ATTACH_HOPS_MAX, ATTACH_WAIT_MS};
 use crate::peer::ToSim;
@@ -143,9 +143,16 @@ impl GatewayCore {
         session.number = Some(attached.session);
         session.tries = 0;
         session.hops = 0;
-        session.ack = session.ack.max(attached.last_order);
-        session.orders.acknowledge(attached.last_order);
-        session.orders.rewind();
+        let has_forgotten = attached.last_order < session.ack;
+        session.ack = attached.last_order;
+        if has_forgotten && session.greeting == Greeting::Welcome {
+            // A crash took orders back that were acknowledged. The client is about to hear of it, and sends them again
+            // with everything behind them: in order.
+            session.orders.restart(attached.last_order);
+        } else {
+            session.orders.acknowledge(attached.last_order);
+            session.orders.rewind();
+        }
         self.set_centre(key, Some(attached.pos));
         self.send_orders(key);
         self.greet(key);

@@ -65,6 +65,14 @@ impl OrderWindow {
         }
     }
 
+    /// Only orders up to `seq` were ever given: the client gives the others again.
+    pub fn restart(&mut self, seq: u64) {
+        *self = OrderWindow {
+            last: seq,
+            ..OrderWindow::default()
+        };
+    }
+
     /// The highest number taken, or known to be applied.
     pub fn last(&self) -> u64 {
         self.last
@@ -102,6 +110,9 @@ mod tests {
         assert_eq!(sent(&mut window), [6]);
         window.rewind();
         assert_eq!(sent(&mut window), [5, 6]);
+        window.restart(1);
+        assert_eq!(window.offer(order(2)), Offer::Taken);
+        assert_eq!(sent(&mut window), [2]);
         window.acknowledge(9);
         assert_eq!((window.orders.len(), window.last()), (0, 9));
         assert_eq!(window.offer(order(9)), Offer::Repeated);

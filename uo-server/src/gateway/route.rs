@@ -104,8 +104,9 @@ impl GatewayCore {
             return;
         };
         let session = &mut self.sessions[key];
-        // Without a connection it stays with the owner, which sends it again at the next attach.
-        let Some(conn) = session.conn else {
+        // Without a connection, or for a session before this one, it stays with the owner, which sends again at the next
+        // attach what is for that.
+        let Some(conn) = session.conn.filter(|_| session.phase == Phase::Attached) else {
             return;
         };
         match session.reliable.push_private(self.now, message) {
@@ -124,6 +125,9 @@ impl GatewayCore {
             return;
         };
         let session = &mut self.sessions[key];
+        if session.phase != Phase::Attached {
+            return;
+        }
         let private = session.reliable.lose_private(through);
         let Some(conn) = session.conn else {
             return;

@@ -11,9 +11,8 @@ use crate::LocalWorld;
 use crate::bot::{Bot, Cause, Hands};
 use crate::event::Event;
 
-/// `SO_RCVBUF` of a deaf client: the least that the system grants (2,304 bytes on Linux), so that the server feels its
-/// deafness soon. What fits in there is out of the server's hands.
-pub const RECEIVE_BUFFER_BYTES: u32 = 1024;
+/// `SO_RCVBUF` of a deaf client: small, so that the server feels its deafness soon.
+pub const RECEIVE_BUFFER_BYTES: u32 = 4 * 1024;
 /// A delta this many ticks old still tells the present: it may have been on its way when reading began.
 const PRESENT_TICKS: u64 = 4;
 

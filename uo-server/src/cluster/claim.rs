@@ -422,6 +422,3 @@ fn settles(attempt: &Attempt, row: Option<&ClaimRow>) -> Settled {
         Settled::Changed
     }
 }
-
-#[cfg(test)]
-mod tests;

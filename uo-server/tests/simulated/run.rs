@@ -1,0 +1,215 @@
+//! Runs of seeds, and how to run a failed one again.
+
+use std::ops::Range;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use uo_world::World;
+
+use super::client::Stats;
+use super::plan::Plan;
+use super::shard::{Counted, Shard, Tampering};
+
+/// Side of the map: four regions that meet in the middle.
+const MAP_SIZE: u16 = 128;
+/// Lines of a replayed run that are printed at most.
+const TRACE_LINES_MAX: usize = 4_000;
+
+/// What one run came to.
+#[derive(Debug)]
+pub struct Outcome {
+    pub hash: u64,
+    pub stats: Stats,
+    pub counted: Counted,
+    pub failure: Option<String>,
+}
+
+/// What many came to.
+#[derive(Debug, Default)]
+pub struct Summary {
+    pub runs: u64,
+    pub stats: Stats,
+    pub counted: Counted,
+    pub failure: Option<String>,
+}
+
+/// The seeds to run: `UO_SEED`, or `UO_SEEDS` many, or the usual number.
+pub fn seeds(usual: u64) -> Range<u64> {
+    let number = |name| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    match number("UO_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("UO_SEEDS").unwrap_or(usual),
+    }
+}
+
+/// The worlds of all runs: what was generated once need not be again.
+fn world(number: u64) -> World {
+    static WORLDS: OnceLock<Vec<World>> = OnceLock::new();
+    let worlds = WORLDS.get_or_init(|| {
+        (0..4)
+            .map(|n| World::new(11 + n, MAP_SIZE).expect("a good size"))
+            .collect()
+    });
+    worlds[number as usize % worlds.len()].clone()
+}
+
+/// Runs one seed.
+pub fn run(seed: u64, tampering: Tampering, tracing: bool) -> Outcome {
+    let plan = Plan::of(seed);
+    let mut shard = Shard::new(plan.clone(), tampering, world(plan.world), tracing);
+    let result = std::panic::catch_unwind(AssertUnwindSafe(|| shard.run()));
+    let mut stats = Stats::default();
+    for client in &shard.clients {
+        stats += client.stats;
+    }
+    let failure = match &result {
+        Ok(Ok(_)) => None,
+        Ok(Err(why)) => Some(why.clone()),
+        Err(panic) => Some(format!("panic: {}", words_of(panic.as_ref()))),
+    };
+    if tracing {
+        let first = shard.trace.len().saturating_sub(TRACE_LINES_MAX);
+        shard.trace[first..]
+            .iter()
+            .for_each(|line| println!("{line}"));
+        println!("{plan:#?}");
+    }
+    Outcome {
+        hash: result.ok().and_then(Result::ok).unwrap_or_default(),
+        stats,
+        counted: shard.counted,
+        failure: failure.map(|why| {
+            format!(
+                "seed {seed}, at {} ms: {why}\nreplay: UO_SEED={seed} cargo test -p uo-server --test simulated \
+                 every_promise -- --nocapture",
+                shard.now()
+            )
+        }),
+    }
+}
+
+fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
+    panic
+        .downcast_ref::<String>()
+        .cloned()
+        .or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+        .unwrap_or_else(|| "without words".to_owned())
+}
+
+/// Runs seeds on all cores, until one fails. Of several that fail, the lowest is told.
+pub fn run_seeds(seeds: Range<u64>, tampering: Tampering) -> Summary {
+    let tracing = seeds.end - seeds.start == 1;
+    let next = AtomicU64::new(seeds.start);
+    let summary = Mutex::new((Summary::default(), u64::MAX));
+    let work = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= seeds.end {
+                return;
+            }
+            let outcome = run(seed, tampering, tracing);
+            let mut summary = summary.lock().unwrap_or_else(PoisonError::into_inner);
+            let (total, failed) = &mut *summary;
+            total.runs += 1;
+            total.stats += outcome.stats;
+            total.counted += outcome.counted;
+            if outcome.failure.is_some() {
+                next.store(seeds.end, Ordering::Relaxed);
+                if seed < *failed {
+                    *failed = seed;
+                    total.failure = outcome.failure;
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        (1..cores).for_each(|_| {
+            scope.spawn(work);
+        });
+        work();
+    });
+    let (summary, _) = summary.into_inner().unwrap_or_else(PoisonError::into_inner);
+    summary
+}
+
+impl Summary {
+    /// A run in which nothing happens proves nothing: everything that can go wrong was at least tried.
+    pub fn demand_that_something_happened(&self) {
+        let Stats {
+            welcomes,
+            resumes,
+            deltas,
+            events,
+            said,
+            privates,
+            saved,
+            resent,
+            superseded,
+            missed: _,
+            unauthorised: _,
+        } = self.stats;
+        let Counted {
+            crashes,
+            stops,
+            handoffs,
+            reclaims,
+            pins,
+            duplicates,
+            renewals,
+            unknowns,
+        } = self.counted;
+        let all = [
+            ("welcomes", welcomes),
+            ("resumes", resumes),
+            ("deltas", deltas),
+            ("events", events),
+            ("lines heard", said),
+            ("private messages", privates),
+            ("promises", saved),
+            ("orders sent again", resent),
+            ("sessions opened elsewhere", superseded),
+            ("crashes", crashes),
+            ("stops", stops),
+            ("handoffs", handoffs),
+            ("reclaims", reclaims),
+            ("pins", pins),
+            ("orders that came twice", duplicates),
+            ("renewals", renewals),
+            ("unknown outcomes", unknowns),
+        ];
+        for (what, count) in all {
+            assert!(count > 0, "no {what} in {} runs", self.runs);
+        }
+    }
+}
+
+impl std::ops::AddAssign for Stats {
+    fn add_assign(&mut self, other: Stats) {
+        self.welcomes += other.welcomes;
+        self.resumes += other.resumes;
+        self.deltas += other.deltas;
+        self.events += other.events;
+        self.said += other.said;
+        self.privates += other.privates;
+        self.saved += other.saved;
+        self.missed += other.missed;
+        self.superseded += other.superseded;
+        self.unauthorised += other.unauthorised;
+        self.resent += other.resent;
+    }
+}
+
+impl std::ops::AddAssign for Counted {
+    fn add_assign(&mut self, other: Counted) {
+        self.crashes += other.crashes;
+        self.stops += other.stops;
+        self.handoffs += other.handoffs;
+        self.reclaims += other.reclaims;
+        self.pins += other.pins;
+        self.duplicates += other.duplicates;
+        self.renewals += other.renewals;
+        self.unknowns += other.unknowns;
+    }
+}

@@ -1,0 +1,810 @@
+//! A shard in virtual time: the real cores, and between them a store and a network that a seed makes good or bad.
+
+use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use rustc_hash::FxHasher;
+use uo_proto::{ClientMsg, Encoding, Limits, Login, PROTOCOL_VERSION, Resume};
+use uo_server::Millis;
+use uo_server::gateway::core::{self as gateway, ConnId, GatewayCore};
+use uo_server::gateway::frames::Frames;
+use uo_server::identity::{BootId, Holder, NodeName};
+use uo_server::peer::Message;
+use uo_server::sim::core::{self as sim, SimConfig, SimCore};
+use uo_world::World;
+
+use super::client::Client;
+use super::dice::Dice;
+use super::ledger::Ledger;
+use super::plan::{Fault, PLAY_MS, Plan, RECOVER_MS, SETTLE_MS};
+use super::queue::{InOrder, Queue};
+use super::script::{self, Deed};
+use super::store::{ModelStore, Step};
+use super::watch::Watch;
+
+/// How many gateways there are.
+pub const GATEWAYS: usize = 2;
+const TICK_MS: Millis = 50;
+/// A player that is not let in gives up after this long, and tries again.
+const PATIENCE_MS: Millis = 6_000;
+
+/// A node of the shard.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Node {
+    Sim,
+    Gateway(usize),
+}
+
+impl Node {
+    pub fn name(self) -> NodeName {
+        match self {
+            Node::Sim => "sim-1".into(),
+            Node::Gateway(index) => NodeName(format!("gw-{}", index + 1).into()),
+        }
+    }
+
+    fn of_name(name: &NodeName) -> Option<Node> {
+        let gateways = (0..GATEWAYS).map(Node::Gateway);
+        std::iter::once(Node::Sim)
+            .chain(gateways)
+            .find(|node| node.name() == *name)
+    }
+}
+
+/// What a client's side sends.
+#[derive(Clone, Debug)]
+pub(super) enum Upward {
+    Opened,
+    Message(ClientMsg),
+    Pong(u64),
+    Gone,
+}
+
+/// What a gateway's side sends.
+#[derive(Clone, Debug)]
+pub(super) enum Downward {
+    Frames(Frames, Option<u64>),
+    Closed(Frames, u16),
+    Lost,
+}
+
+/// What happens.
+#[derive(Clone, Debug)]
+pub(super) enum Event {
+    Tick(u32),
+    Deliver {
+        link: (Node, Node),
+        /// Which life of that link; a broken one delivers nothing.
+        life: u32,
+        from: Holder,
+        message: Message,
+    },
+    Wake(usize, u32),
+    Store(Step),
+    Up(ConnId, Upward),
+    Down(ConnId, Downward),
+    Writable(ConnId),
+    Turn(usize),
+    Fault(Fault),
+    Start(Node),
+    /// A node is told that another is gone, if that is still so.
+    Lost {
+        at: Node,
+        gone: Node,
+    },
+    Relink(usize),
+    Recover,
+    Freeze,
+    End,
+}
+
+/// A connection, as both sides have it.
+struct Conn {
+    player: usize,
+    gateway: usize,
+    life: u32,
+    encoding: Encoding,
+    up: InOrder,
+    down: InOrder,
+    /// The gateway was told that it is gone.
+    is_gone: bool,
+}
+
+pub(super) struct SimNode {
+    pub core: SimCore,
+    pub me: Holder,
+}
+
+pub(super) struct GatewayNode {
+    pub core: GatewayCore,
+    pub me: Holder,
+    wake_at: Millis,
+}
+
+/// What is done to a run that a plan does not say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tampering {
+    #[cfg(feature = "planted-bugs")]
+    pub bug: Option<uo_server::sim::bug::PlantedBug>,
+}
+
+/// The whole of it.
+pub struct Shard {
+    pub(super) plan: Plan,
+    tampering: Tampering,
+    pub(super) world: World,
+    pub(super) now: Millis,
+    pub(super) queue: Queue<Event>,
+    pub(super) dice: Dice,
+    pub(super) store: ModelStore,
+    pub(super) sim: Option<SimNode>,
+    pub(super) gateways: [Option<GatewayNode>; GATEWAYS],
+    /// Which start of a node it is.
+    pub(super) lives: BTreeMap<Node, u32>,
+    /// Messages between nodes by direction; a link's life grows when it breaks.
+    links: BTreeMap<(Node, Node), InOrder>,
+    link_lives: BTreeMap<(Node, Node), u32>,
+    pub(super) is_cut: [bool; GATEWAYS],
+    pub(super) stalled_until: Millis,
+    conns: BTreeMap<ConnId, Conn>,
+    pub(super) clients: Vec<Client>,
+    turns: Vec<Dice>,
+    pub(super) ledger: Ledger,
+    pub(super) watch: Watch,
+    /// A promise that was broken where nobody can say so at once.
+    broken: Option<String>,
+    is_recovering: bool,
+    is_frozen: bool,
+    is_over: bool,
+    hasher: FxHasher,
+    pub(super) tracing: bool,
+    pub(super) trace: Vec<String>,
+    pub(super) counted: Counted,
+}
+
+/// What happened to the shard in a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counted {
+    pub crashes: u64,
+    pub stops: u64,
+    pub handoffs: u64,
+    pub reclaims: u64,
+    pub pins: u64,
+    pub duplicates: u64,
+    pub renewals: u64,
+    pub unknowns: u64,
+}
+
+impl Shard {
+    pub fn new(plan: Plan, tampering: Tampering, world: World, tracing: bool) -> Shard {
+        let dice = Dice::new(plan.seed).fork(1);
+        let clients: Vec<Client> = (0..plan.players)
+            .map(|n| Client::new(&format!("player{n}")))
+            .collect();
+        let mut shard = Shard {
+            store: ModelStore::new(dice.fork(2)),
+            turns: (0..plan.players as u64)
+                .map(|n| dice.fork(100 + n))
+                .collect(),
+            dice,
+            plan,
+            tampering,
+            world,
+            now: 0,
+            queue: Queue::default(),
+            sim: None,
+            gateways: [None, None],
+            lives: BTreeMap::new(),
+            links: BTreeMap::new(),
+            link_lives: BTreeMap::new(),
+            is_cut: [false; GATEWAYS],
+            stalled_until: 0,
+            conns: BTreeMap::new(),
+            clients,
+            ledger: Ledger::default(),
+            watch: Watch::default(),
+            broken: None,
+            is_recovering: false,
+            is_frozen: false,
+            is_over: false,
+            hasher: FxHasher::default(),
+            tracing,
+            trace: Vec::new(),
+            counted: Counted::default(),
+        };
+        shard.start(Node::Sim);
+        (0..GATEWAYS).for_each(|index| shard.start(Node::Gateway(index)));
+        for player in 0..shard.clients.len() {
+            let at = shard.dice.between(100, 1_500);
+            shard.queue.push(at, Event::Turn(player));
+        }
+        for (at, fault) in shard.plan.faults.clone() {
+            shard.queue.push(at, Event::Fault(fault));
+        }
+        shard.queue.push(PLAY_MS, Event::Recover);
+        shard.queue.push(PLAY_MS + RECOVER_MS, Event::Freeze);
+        shard
+            .queue
+            .push(PLAY_MS + RECOVER_MS + SETTLE_MS, Event::End);
+        shard
+    }
+
+    /// Runs to the end, or to the first broken promise.
+    pub fn run(&mut self) -> Result<u64, String> {
+        while !self.is_over {
+            let Some((at, event)) = self.queue.pop() else {
+                return Err("nothing happens any more".into());
+            };
+            self.now = at;
+            self.fold(&at);
+            self.handle(event)?;
+            if let Some(why) = self.broken.take() {
+                return Err(why);
+            }
+        }
+        self.fold_tables();
+        self.counted.unknowns = self.store.unknowns;
+        Ok(self.hasher.finish())
+    }
+
+    pub fn now(&self) -> Millis {
+        self.now
+    }
+
+    pub(super) fn fold(&mut self, value: &impl Hash) {
+        value.hash(&mut self.hasher);
+    }
+
+    fn fold_tables(&mut self) {
+        self.store.tables.hash(&mut self.hasher);
+    }
+
+    pub(super) fn note(&mut self, line: impl FnOnce() -> String) {
+        if self.tracing {
+            let line = format!("{:>6} {}", self.now, line());
+            self.trace.push(line);
+        }
+    }
+
+    fn handle(&mut self, event: Event) -> Result<(), String> {
+        match event {
+            Event::Tick(life) => self.tick(life)?,
+            Event::Deliver {
+                link,
+                life,
+                from,
+                message,
+            } => self.deliver(link, life, from, message),
+            Event::Wake(index, life) => self.wake(index, life),
+            Event::Store(Step::Apply(id)) => {
+                self.fold(&id);
+                self.store.apply(self.now, id)?;
+            }
+            Event::Store(Step::Answer(id)) => self.answer(id),
+            Event::Up(conn, what) => self.up(conn, what),
+            Event::Down(conn, what) => self.down(conn, what)?,
+            Event::Writable(conn) => self.writable(conn),
+            Event::Turn(player) => self.turn(player),
+            Event::Fault(fault) => self.fault(fault),
+            Event::Start(node) => self.start(node),
+            Event::Lost { at, gone } => self.tell_lost(at, gone),
+            Event::Relink(index) => self.relink(index),
+            Event::Recover => {
+                self.note(|| "the play is over: fair weather".into());
+                self.is_recovering = true;
+                self.plan.becalm();
+            }
+            Event::Freeze => {
+                self.note(|| "the sim stands still".into());
+                self.is_frozen = true;
+            }
+            Event::End => {
+                self.is_over = true;
+                self.compare_with_truth()?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn life(&self, node: Node) -> u32 {
+        self.lives.get(&node).copied().unwrap_or_default()
+    }
+
+    pub(super) fn is_up(&self, node: Node) -> bool {
+        match node {
+            Node::Sim => self.sim.is_some(),
+            Node::Gateway(index) => self.gateways[index].is_some(),
+        }
+    }
+
+    /// Starts a node, with a boot of its own.
+    fn start(&mut self, node: Node) {
+        if self.is_up(node) {
+            return;
+        }
+        let life = self.lives.entry(node).or_default();
+        *life += 1;
+        let life = *life;
+        let boot = u128::from(self.dice.next()) << 64 | u128::from(self.dice.next());
+        let me = Holder {
+            node: node.name(),
+            boot: BootId(boot),
+        };
+        self.note(|| format!("{} starts, life {life}", me.node));
+        match node {
+            Node::Sim => self.start_sim(me, life),
+            Node::Gateway(index) => self.start_gateway(index, me, life),
+        }
+    }
+
+    fn start_sim(&mut self, me: Holder, life: u32) {
+        let mut config = SimConfig::alone(me.clone(), self.world.clone());
+        config.told = (0..GATEWAYS)
+            .map(|index| Node::Gateway(index).name())
+            .collect();
+        config.linger_ms = self.plan.linger_ms;
+        config.checkpoint_ms = self.plan.checkpoint_ms;
+        config.stamps_max = self.plan.stamps_max;
+        #[cfg(feature = "planted-bugs")]
+        {
+            config.bug = self.tampering.bug;
+        }
+        let _ = self.tampering;
+        self.sim = Some(SimNode {
+            core: SimCore::new(config),
+            me,
+        });
+        self.queue.push(self.now + TICK_MS, Event::Tick(life));
+        for index in 0..GATEWAYS {
+            if !self.is_cut[index] {
+                self.queue.push(self.now + 20, Event::Relink(index));
+            }
+        }
+    }
+
+    fn start_gateway(&mut self, index: usize, me: Holder, life: u32) {
+        let is_linked = !self.is_cut[index];
+        let sim = self.sim.as_ref().filter(|_| is_linked);
+        let core = GatewayCore::new(gateway::Config {
+            me: me.clone(),
+            world: Arc::new(self.world.clone()),
+            members: sim.map(|sim| sim.me.clone()).into_iter().collect(),
+            gateways: Vec::new(),
+            spells: uo_combat::table::spells(),
+            limits: Limits {
+                messages_per_s: 20,
+                messages_burst: 40,
+                message_bytes: 4096,
+                say_bytes: 256,
+            },
+            seed: self.dice.next(),
+        });
+        self.gateways[index] = Some(GatewayNode {
+            core,
+            me,
+            wake_at: 0,
+        });
+        self.queue.push(self.now, Event::Wake(index, life));
+    }
+
+    fn tick(&mut self, life: u32) -> Result<(), String> {
+        if self.life(Node::Sim) != life || self.sim.is_none() || self.is_frozen {
+            return Ok(());
+        }
+        self.queue.push(self.now + TICK_MS, Event::Tick(life));
+        self.give_sim(sim::Input::Tick { parallel: false });
+        self.watch_sim()
+    }
+
+    /// Gives the sim an input and carries out what it wants.
+    pub(super) fn give_sim(&mut self, input: sim::Input) {
+        let Some(node) = &mut self.sim else { return };
+        let mut effects = Vec::new();
+        node.core.handle(self.now, input, &mut effects);
+        let me = node.me.clone();
+        for effect in effects {
+            match effect {
+                sim::Effect::Send { to, message } => {
+                    self.note_saved(&message);
+                    self.send(Node::Sim, &me, &to, message);
+                }
+                sim::Effect::Store { ticket, request } => self.ask(Node::Sim, ticket, request),
+                sim::Effect::Stopped => self.sim_stopped(),
+            }
+        }
+    }
+
+    /// Gives a gateway an input and carries out what it wants.
+    pub(super) fn give_gateway(&mut self, index: usize, input: gateway::Input) {
+        let Some(node) = &mut self.gateways[index] else {
+            return;
+        };
+        let mut effects = Vec::new();
+        node.core.handle(self.now, input, &mut effects);
+        let me = node.me.clone();
+        for effect in effects {
+            match effect {
+                gateway::Effect::Send { to, message } => {
+                    self.send(Node::Gateway(index), &me, &to, message);
+                }
+                gateway::Effect::Store { ticket, request } => {
+                    self.ask(Node::Gateway(index), ticket, request);
+                }
+                gateway::Effect::Write { conn, frames, ping } => self.write(conn, frames, ping),
+                gateway::Effect::Close {
+                    conn, last, code, ..
+                } => self.close(conn, last, code),
+                gateway::Effect::WantEntropy { tokens } => {
+                    let tokens = (0..tokens).map(|_| self.token()).collect();
+                    self.give_gateway(index, gateway::Input::Entropy { tokens });
+                }
+                gateway::Effect::Stopped => self.gateway_stopped(index),
+            }
+        }
+        self.set_alarm(index);
+    }
+
+    fn token(&mut self) -> [u8; 24] {
+        let mut token = [0; 24];
+        for chunk in token.chunks_mut(8) {
+            chunk.copy_from_slice(&self.dice.next().to_be_bytes());
+        }
+        token
+    }
+
+    fn set_alarm(&mut self, index: usize) {
+        let life = self.life(Node::Gateway(index));
+        if let Some(node) = &mut self.gateways[index] {
+            let at = node.core.wake_at();
+            if at != node.wake_at && at != Millis::MAX {
+                node.wake_at = at;
+                self.queue.push(at.max(self.now), Event::Wake(index, life));
+            }
+        }
+    }
+
+    fn wake(&mut self, index: usize, life: u32) {
+        let node = self.gateways[index].as_mut();
+        let is_due = node.is_some_and(|node| node.core.wake_at() <= self.now);
+        if life != self.life(Node::Gateway(index)) {
+            return;
+        }
+        if is_due {
+            self.give_gateway(index, gateway::Input::Timer);
+        } else {
+            self.set_alarm(index);
+        }
+    }
+
+    fn ask(&mut self, node: Node, ticket: sim::Ticket, request: uo_server::store::Request) {
+        self.fold(&request);
+        let asker = (node, self.life(node));
+        self.note(|| format!("{} asks {request:?}", node.name()));
+        if let Err(why) = self.note_seal(&request) {
+            self.broken.get_or_insert(why);
+        }
+        let steps = self.store.ask(self.now, &self.plan, asker, ticket, request);
+        for (at, step) in steps {
+            self.queue.push(at, Event::Store(step));
+        }
+    }
+
+    fn answer(&mut self, id: u64) {
+        let Some(((node, life), ticket, reply)) = self.store.answer(id) else {
+            return;
+        };
+        if life != self.life(node) {
+            return;
+        }
+        self.note(|| format!("{} is answered {reply:?}", node.name()));
+        match node {
+            Node::Sim => self.give_sim(sim::Input::Store { ticket, reply }),
+            Node::Gateway(index) => {
+                self.give_gateway(index, gateway::Input::Store { ticket, reply });
+            }
+        }
+    }
+
+    /// Sends a message between nodes. One over a broken link, or to a node that is down, is lost.
+    fn send(&mut self, from: Node, me: &Holder, to: &NodeName, message: Message) {
+        let Some(to) = Node::of_name(to) else { return };
+        let is_cut = |node| matches!(node, Node::Gateway(index) if self.is_cut[index]);
+        if !self.is_up(to) || is_cut(from) || is_cut(to) {
+            return;
+        }
+        let link = (from, to);
+        let delay = if from == to {
+            self.plan.own_link
+        } else {
+            self.plan.link
+        };
+        let stall = self.stalled_until.saturating_sub(self.now);
+        let delay = delay.draw(&mut self.dice) + stall;
+        let at = self.links.entry(link).or_default().arrival(self.now, delay);
+        let life = self.link_life(link);
+        let from = me.clone();
+        self.queue.push(
+            at,
+            Event::Deliver {
+                link,
+                life,
+                from,
+                message,
+            },
+        );
+    }
+
+    fn link_life(&self, link: (Node, Node)) -> u32 {
+        self.link_lives.get(&link).copied().unwrap_or_default()
+    }
+
+    /// Whatever is under way to and from `node` (from and to `other` only, if given) never arrives.
+    pub(super) fn break_links(&mut self, node: Node, other: Option<Node>) {
+        let all = std::iter::once(Node::Sim).chain((0..GATEWAYS).map(Node::Gateway));
+        for end in all.filter(|&end| other.is_none_or(|other| end == other)) {
+            for link in [(node, end), (end, node)] {
+                *self.link_lives.entry(link).or_default() += 1;
+                self.links.remove(&link);
+            }
+        }
+    }
+
+    fn deliver(&mut self, link: (Node, Node), life: u32, from: Holder, message: Message) {
+        if life != self.link_life(link) {
+            return;
+        }
+        match (link.1, message) {
+            (Node::Sim, Message::ToSim(message)) => {
+                self.note(|| format!("{} -> sim: {message:?}", from.node));
+                self.give_sim(sim::Input::Peer { from, message });
+            }
+            (Node::Gateway(index), Message::ToGateway(message)) => {
+                self.note(|| format!("sim -> gw-{}: {message:?}", index + 1));
+                self.give_gateway(index, gateway::Input::Peer { from, message });
+            }
+            _ => {}
+        }
+    }
+
+    fn write(&mut self, conn: ConnId, frames: Frames, ping: Option<u64>) {
+        self.fold(&frames.bytes);
+        let delay = self.plan.client.draw(&mut self.dice);
+        let reading = self.plan.reading.draw(&mut self.dice);
+        let Some(known) = self.conns.get_mut(&conn) else {
+            return;
+        };
+        let at = known.down.arrival(self.now, delay);
+        self.queue
+            .push(at, Event::Down(conn, Downward::Frames(frames, ping)));
+        self.queue.push(self.now + reading, Event::Writable(conn));
+    }
+
+    fn close(&mut self, conn: ConnId, last: Frames, code: u16) {
+        let delay = self.plan.client.draw(&mut self.dice);
+        let Some(known) = self.conns.get_mut(&conn) else {
+            return;
+        };
+        let at = known.down.arrival(self.now, delay);
+        self.queue
+            .push(at, Event::Down(conn, Downward::Closed(last, code)));
+        self.queue
+            .push(self.now + delay, Event::Up(conn, Upward::Gone));
+    }
+
+    /// The gateway's process is gone: so are its connections.
+    pub(super) fn lose_conns(&mut self, gateway: usize) {
+        let life = self.life(Node::Gateway(gateway));
+        let lost: Vec<ConnId> = self
+            .conns
+            .iter_mut()
+            .filter(|(_, conn)| conn.gateway == gateway && conn.life == life && !conn.is_gone)
+            .map(|(&id, conn)| {
+                conn.is_gone = true;
+                id
+            })
+            .collect();
+        for conn in lost {
+            let at = self.now + self.dice.below(400);
+            self.queue.push(at, Event::Down(conn, Downward::Lost));
+        }
+    }
+
+    /// The gateway can be reached by the connection: it is the same life, and was not told that it is gone.
+    fn up(&mut self, conn: ConnId, what: Upward) {
+        let Some(known) = self.conns.get_mut(&conn).filter(|conn| !conn.is_gone) else {
+            return;
+        };
+        let (gateway, life, encoding) = (known.gateway, known.life, known.encoding);
+        if life != self.life(Node::Gateway(gateway)) || self.gateways[gateway].is_none() {
+            return;
+        }
+        let input = match what {
+            Upward::Opened => gateway::Input::Opened { conn, encoding },
+            Upward::Message(message) => {
+                self.note(|| format!("{conn:?} -> gw-{}: {message:?}", gateway + 1));
+                gateway::Input::Client { conn, message }
+            }
+            Upward::Pong(payload) => gateway::Input::Pong { conn, payload },
+            Upward::Gone => {
+                if let Some(known) = self.conns.get_mut(&conn) {
+                    known.is_gone = true;
+                }
+                self.note(|| format!("{conn:?} is gone, says gw-{}", gateway + 1));
+                gateway::Input::Closed { conn }
+            }
+        };
+        self.give_gateway(gateway, input);
+    }
+
+    fn writable(&mut self, conn: ConnId) {
+        if let Some(known) = self.conns.get(&conn).filter(|conn| !conn.is_gone)
+            && known.life == self.life(Node::Gateway(known.gateway))
+        {
+            let gateway = known.gateway;
+            self.give_gateway(gateway, gateway::Input::Writable { conns: vec![conn] });
+        }
+    }
+
+    /// Something arrives at a client; one that has opened another connection does not read this one any more.
+    fn down(&mut self, conn: ConnId, what: Downward) -> Result<(), String> {
+        let Some(known) = self.conns.get(&conn) else {
+            return Ok(());
+        };
+        let (player, encoding, is_lost) = (known.player, known.encoding, known.is_gone);
+        let is_read = |client: &Client| client.wire.as_ref().is_some_and(|w| w.id == conn);
+        if !is_read(&self.clients[player]) {
+            return Ok(());
+        }
+        let frames = match &what {
+            // A process that died takes what its sockets held with it.
+            Downward::Frames(..) if is_lost && !self.is_alive(conn) => return Ok(()),
+            Downward::Frames(frames, _) | Downward::Closed(frames, _) => frames.clone(),
+            Downward::Lost => Frames::default(),
+        };
+        for frame in frames.iter() {
+            self.read(player, encoding, frame)?;
+        }
+        match what {
+            Downward::Frames(_, Some(ping)) => self.upward(conn, Upward::Pong(ping), 0),
+            Downward::Frames(_, None) => {}
+            Downward::Closed(_, code) => {
+                self.note(|| format!("player{player}: closed with {code}"));
+                self.clients[player].closed(code);
+            }
+            Downward::Lost => self.clients[player].disconnected(),
+        }
+        Ok(())
+    }
+
+    fn is_alive(&self, conn: ConnId) -> bool {
+        self.conns.get(&conn).is_some_and(|conn| {
+            conn.life == self.life(Node::Gateway(conn.gateway))
+                && self.gateways[conn.gateway].is_some()
+        })
+    }
+
+    fn read(&mut self, player: usize, encoding: Encoding, frame: &[u8]) -> Result<(), String> {
+        let message = encoding
+            .decode(frame)
+            .map_err(|error| format!("player{player} cannot read a frame: {error}"))?;
+        self.note(|| format!("player{player} reads {message:?}"));
+        let now = self.now;
+        let again = self.clients[player]
+            .read(now, message, &self.ledger)
+            .map_err(|why| format!("player{player}: {why}"))?;
+        for order in again {
+            self.say_up(player, ClientMsg::Order(order));
+        }
+        Ok(())
+    }
+
+    fn say_up(&mut self, player: usize, message: ClientMsg) {
+        if let Some(wire) = &self.clients[player].wire {
+            let conn = wire.id;
+            self.upward(conn, Upward::Message(message), 0);
+        }
+    }
+
+    fn upward(&mut self, conn: ConnId, what: Upward, extra: u64) {
+        let delay = self.plan.client.draw(&mut self.dice) + extra;
+        if let Some(known) = self.conns.get_mut(&conn) {
+            let at = known.up.arrival(self.now, delay);
+            self.queue.push(at, Event::Up(conn, what));
+        }
+    }
+
+    fn turn(&mut self, player: usize) {
+        if self.is_frozen {
+            return;
+        }
+        let dice = &mut self.turns[player];
+        let next_turn = self.now + dice.between(60, 700);
+        let client = &self.clients[player];
+        let mut deed = script::next(client, &self.world, self.plan.restless_percent, dice);
+        let is_impatient = client
+            .wire
+            .as_ref()
+            .is_some_and(|wire| !client.is_in_world() && self.now - wire.opened_at > PATIENCE_MS);
+        if is_impatient {
+            deed = Deed::Drop;
+        }
+        if self.is_recovering && matches!(deed, Deed::Order(_)) {
+            deed = Deed::Wait;
+        }
+        self.queue.push(next_turn, Event::Turn(player));
+        self.perform(player, deed);
+    }
+
+    fn perform(&mut self, player: usize, deed: Deed) {
+        match deed {
+            Deed::Wait => {}
+            Deed::Order(order) => {
+                if let Some(order) = self.clients[player].give(order, &mut self.ledger) {
+                    self.say_up(player, ClientMsg::Order(order));
+                }
+            }
+            Deed::Drop | Deed::Abandon => {
+                let Some(wire) = self.clients[player].wire.take() else {
+                    return;
+                };
+                let is_silent = deed == Deed::Abandon;
+                let unnoticed = if is_silent {
+                    self.dice.between(500, 9_000)
+                } else {
+                    self.dice.below(300)
+                };
+                self.note(|| format!("player{player} drops its connection ({unnoticed} ms)"));
+                self.upward(wire.id, Upward::Gone, unnoticed);
+                if is_silent {
+                    self.connect(player, false);
+                }
+            }
+            Deed::Connect { fresh } => self.connect(player, fresh),
+        }
+    }
+
+    fn connect(&mut self, player: usize, fresh: bool) {
+        let gateway = self.dice.below(GATEWAYS as u64) as usize;
+        if self.gateways[gateway].is_none() {
+            return; // Refused; the player tries again at its next turn.
+        }
+        let life = self.life(Node::Gateway(gateway));
+        let encoding = self.dice.pick(&[Encoding::Json, Encoding::MessagePack]);
+        let conn = ConnId(self.conns.len() as u64 + 1);
+        self.conns.insert(
+            conn,
+            Conn {
+                player,
+                gateway,
+                life,
+                encoding,
+                up: InOrder::default(),
+                down: InOrder::default(),
+                is_gone: false,
+            },
+        );
+        let client = &mut self.clients[player];
+        let fresh = fresh || !client.has_token();
+        client.connect(self.now, conn, (gateway, life), fresh);
+        let session = client.session.as_ref();
+        let message = match session.and_then(|s| Some((s.token.clone()?, s.last_seen()))) {
+            Some((token, (last_seq, last_private))) => ClientMsg::Resume(Resume {
+                token,
+                last_seq,
+                last_private,
+            }),
+            None => ClientMsg::Login(Login {
+                name: client.name.clone(),
+                password: None,
+                version: PROTOCOL_VERSION,
+            }),
+        };
+        if matches!(message, ClientMsg::Resume(_)) {
+            client.stats.resumes += 1;
+        }
+        self.note(|| format!("player{player} connects to gw-{} as {conn:?}", gateway + 1));
+        self.upward(conn, Upward::Opened, 0);
+        self.upward(conn, Upward::Message(message), 0);
+    }
+}

@@ -4,7 +4,7 @@
 //! - [`item`]: weapons, armour and what else is carried;
 //! - [`spell`]: what is cast;
 //! - [`class`]: who fights how, and what each class starts with;
-//! - [`roster`]: who lives in a camp;
+//! - [`mod@roster`]: who lives in a camp;
 //! - [`balance`]: everything else that can be tuned.
 
 pub mod balance;

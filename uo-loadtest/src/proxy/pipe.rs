@@ -171,7 +171,8 @@ mod tests {
         let sent: Vec<u8> = (0..BYTES_MAX / 2).map(|at| (at % 251) as u8).collect();
         let mut received = vec![0; sent.len()];
         let (written, read) = tokio::join!(near.write_all(&sent), far.read_exact(&mut received));
-        (written.unwrap(), read.unwrap());
+        written.unwrap();
+        read.unwrap();
         assert_eq!(start.elapsed(), DELAY);
         assert!(sent == received, "the bytes differ");
     }

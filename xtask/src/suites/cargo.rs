@@ -56,7 +56,16 @@ pub fn clippy(workspace: &Workspace, _: Depth) -> anyhow::Result<Tally> {
 
 /// The API documentation; warnings are errors.
 pub fn rustdoc(workspace: &Workspace, _: Depth) -> anyhow::Result<Tally> {
-    let mut command = cargo(workspace, ["doc", "--workspace", "--no-deps", "--locked"]);
+    let mut command = cargo(
+        workspace,
+        [
+            "doc",
+            "--workspace",
+            "--no-deps",
+            "--document-private-items",
+            "--locked",
+        ],
+    );
     run(command.env("RUSTDOCFLAGS", "-D warnings"))?;
     Ok(ONE)
 }

@@ -143,11 +143,13 @@ struct Kept {
 
 impl From<Kept> for Arena {
     fn from(kept: Kept) -> Arena {
-        let mut arena = Arena::new(kept.region, kept.bounds, kept.owned, kept.ground);
-        for object in kept.objects.into_values() {
-            arena.place(object);
-        }
-        arena
+        Arena::furnished(
+            kept.region,
+            kept.bounds,
+            kept.owned,
+            kept.ground,
+            kept.objects.into_values(),
+        )
     }
 }
 
@@ -174,7 +176,18 @@ impl PartialEq for Arena {
 
 impl Arena {
     /// An arena without objects. `ground` covers `bounds` row by row; what is missing cannot be walked.
-    pub fn new(region: RegionId, bounds: Rect, owned: Rect, mut ground: Vec<Ground>) -> Arena {
+    pub fn new(region: RegionId, bounds: Rect, owned: Rect, ground: Vec<Ground>) -> Arena {
+        Arena::furnished(region, bounds, owned, ground, std::iter::empty())
+    }
+
+    /// An arena with objects: as if each was [placed](Arena::place), but what blocks is found out once at the end.
+    pub fn furnished(
+        region: RegionId,
+        bounds: Rect,
+        owned: Rect,
+        mut ground: Vec<Ground>,
+        objects: impl IntoIterator<Item = ObjectState>,
+    ) -> Arena {
         ground.resize(bounds.tiles(), Ground::default());
         let mut arena = Arena {
             region,
@@ -186,6 +199,20 @@ impl Arena {
             objects: BTreeMap::new(),
             components: OnceLock::new(),
         };
+        arena.objects = objects
+            .into_iter()
+            .filter(|object| !object.gone && bounds.contains(object.pos()))
+            .map(|object| (object.key, object))
+            .collect();
+        for object in arena.objects.values() {
+            if let (Some(index), Some((part, blocks, cover))) =
+                (arena.index(object.pos()), shape(object))
+            {
+                let cell = &mut arena.cells[index];
+                cell.blocks |= u8::from(blocks) << part;
+                cell.cover[part] = cell.cover[part].max(cover);
+            }
+        }
         for index in 0..arena.exits.len() {
             arena.exits[index] = arena.exits_of(arena.pos(index));
         }

@@ -26,22 +26,19 @@ pub fn build_arena(
             height: tile.height,
         })
         .collect();
-    let changed: BTreeMap<ObjectKey, ObjectState> =
-        changed.map(|object| (object.key, object)).collect();
-    let mut arena = Arena::new(region, bounds, owned, ground);
-    for near in std::iter::once(region).chain(world.neighbours(region)) {
-        for object in &world.content(near).objects {
-            if bounds.contains(object.pos()) && !changed.contains_key(&object.key) {
-                arena.place(*object);
-            }
-        }
-    }
-    for object in changed.into_values() {
-        if !object.gone && bounds.contains(object.pos()) {
-            arena.place(object);
-        }
-    }
-    arena
+    let mut objects: BTreeMap<ObjectKey, ObjectState> = std::iter::once(region)
+        .chain(world.neighbours(region))
+        .flat_map(|near| {
+            let content = world.content(near);
+            let objects = content.objects.iter();
+            let inside = objects.filter(|object| bounds.contains(object.pos()));
+            inside
+                .map(|object| (object.key, *object))
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    objects.extend(changed.map(|object| (object.key, object)));
+    Arena::furnished(region, bounds, owned, ground, objects.into_values())
 }
 
 /// The tiles of a region's arena.

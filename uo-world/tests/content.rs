@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use uo_combat::table::{Footing, Scene, object_row, roster};
 use uo_combat::{ARENA_MARGIN, LEASH};
-use uo_proto::{Edge, EntityId, ObjectKey, ObjectKind, ObjectState, Pos, REGION_SIZE, RegionId};
+use uo_proto::{
+    Dir, Edge, EntityId, ObjectKey, ObjectKind, ObjectState, Pos, REGION_SIZE, RegionId,
+};
 use uo_world::build::arena_bounds;
 use uo_world::camp::CAMP_DISTANCE;
 use uo_world::tiles::TileSet;
@@ -128,10 +130,7 @@ fn camps_are_open_and_keep_away_from_where_the_dead_return() {
             camps += 1;
             assert!(camp.area.distance(content.respawn) >= CAMP_DISTANCE);
             assert!(arena.reachable(camp.gate, content.respawn));
-            assert!(arena.reachable(
-                camp.gate,
-                camp.centre().step(uo_proto::Dir::N).expect("a tile")
-            ));
+            assert!(arena.reachable(camp.gate, camp.centre().step(Dir::N).expect("a tile")));
         }
     });
     assert!(camps > 100, "{camps} camps in 256 regions");
@@ -265,6 +264,31 @@ fn an_arena_is_the_content_under_what_changed() {
         assert_eq!(placed, expected);
         assert!(!arena.passable(raised.pos()));
         assert_eq!(arena.owned(), world.area(region));
+    }
+}
+
+/// Red when `Arena::furnished` forgets what stands on edges.
+#[test]
+fn an_arena_furnished_at_once_is_one_furnished_piece_by_piece() {
+    let world = world(2);
+    for region in world.regions() {
+        let at_once = build_arena(&world, region, std::iter::empty());
+        let bounds = at_once.bounds();
+        let ground = bounds.positions().map(|pos| at_once.ground(pos)).collect();
+        let mut by_piece = uo_combat::Arena::new(region, bounds, at_once.owned(), ground);
+        for object in at_once.objects() {
+            by_piece.place(*object);
+        }
+        assert_eq!(at_once, by_piece);
+        for pos in bounds.positions() {
+            assert_eq!(at_once.passable(pos), by_piece.passable(pos));
+            for dir in Dir::ALL {
+                assert_eq!(
+                    at_once.blocked_step(pos, dir),
+                    by_piece.blocked_step(pos, dir)
+                );
+            }
+        }
     }
 }
 

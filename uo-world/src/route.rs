@@ -107,11 +107,6 @@ pub fn node_at(world: &World, pos: Pos) -> Option<Node> {
     })
 }
 
-/// The tiles of a part.
-pub fn tiles(world: &World, node: Node) -> &TileSet {
-    &world.survey(node.region).parts[usize::from(node.part)]
-}
-
 /// The tiles of `to` that are one step across the border from `from`, with the heading of that step.
 pub fn crossings(world: &World, from: Node, to: Node) -> impl Iterator<Item = (Pos, Dir)> {
     SIDES

@@ -46,19 +46,19 @@ fn leg_across(
     here: Node,
     next: Node,
 ) -> Option<Pos> {
-    let beyond = route::tiles(world, next);
     route::crossings(world, here, next)
         .filter(|&(pos, _)| arena.reachable(from, pos))
-        .map(|(pos, dir)| deeper(arena, beyond, pos, dir))
+        .map(|(pos, dir)| deeper(arena, pos, dir))
         .min_by_key(|&pos| (way_length(from, pos) + way_length(pos, goal), pos))
 }
 
-/// The tile up to [`DEPTH`] straight on from a crossing, as far as the part and the arena go without a bend.
-fn deeper(arena: &Arena, part: &TileSet, crossing: Pos, dir: Dir) -> Pos {
+/// The tile up to [`DEPTH`] straight on from a crossing, as far as nothing is in the way: it is of the same part, because
+/// tiles beside each other in a region are.
+fn deeper(arena: &Arena, crossing: Pos, dir: Dir) -> Pos {
     let mut end = crossing;
     for _ in 1..DEPTH {
         match end.step(dir) {
-            Some(next) if part.contains(next) && arena.reachable(end, next) => end = next,
+            Some(next) if arena.reachable(end, next) => end = next,
             _ => break,
         }
     }

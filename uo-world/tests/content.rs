@@ -201,6 +201,42 @@ fn objects_separate_nothing_that_the_terrain_joins() {
     });
 }
 
+/// Red when `can_fill` does not ask `keeps_crossing`.
+#[test]
+fn objects_close_no_border_that_the_terrain_leaves_open() {
+    each_content(|world, content| {
+        let area = world.area(content.region);
+        let pieces: Vec<TileSet> = ground(world, content.region).pieces().collect();
+        for (dir, last) in [
+            (Dir::E, area.x + REGION_SIZE),
+            (Dir::S, area.y + REGION_SIZE),
+        ] {
+            if last == SIZE {
+                continue;
+            }
+            let border: Vec<(Pos, Pos)> = area
+                .positions()
+                .filter_map(|pos| Some((pos, pos.step(dir)?)))
+                .filter(|(_, beyond)| !area.contains(*beyond))
+                .collect();
+            let neighbour = world.content(world.region_at(border[0].1));
+            for far in ground(world, neighbour.region).pieces() {
+                for near in &pieces {
+                    let mut joints = border
+                        .iter()
+                        .filter(|(here, there)| near.contains(*here) && far.contains(*there))
+                        .peekable();
+                    let joined = joints.peek().is_some();
+                    let open = joints.any(|(here, there)| {
+                        content.free().contains(*here) && neighbour.free().contains(*there)
+                    });
+                    assert_eq!(joined, open, "between {:?} and {dir:?}", content.region);
+                }
+            }
+        }
+    });
+}
+
 #[test]
 fn there_is_something_to_find_in_every_world() {
     use ObjectKind::*;

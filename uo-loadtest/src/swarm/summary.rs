@@ -171,7 +171,7 @@ impl Summary<'_> {
         Some(json!({
             "tick_ms": { "p50": tick_ms(0.5), "p99": tick_ms(0.99), "max": self.longest_tick_ms() },
             "late_ticks": late.zip(total).map(|(late, total)| late / total.max(1.0)),
-            "ticks": { "late": late, "total": total },
+            "ticks": { "late": whole(late), "total": whole(total) },
             "world": Value::Object(world.into_iter().collect()),
         }))
     }
@@ -272,6 +272,11 @@ impl Summary<'_> {
     fn per_session(&self, count: u64) -> f64 {
         self.growth.per_second(count) / self.in_at_end.max(1) as f64
     }
+}
+
+/// A count that came as a floating-point number.
+fn whole(count: Option<f64>) -> Value {
+    count.map_or(Value::Null, |count| (count as u64).into())
 }
 
 fn ms(us: u64) -> f64 {

@@ -11,8 +11,9 @@ use crate::LocalWorld;
 use crate::bot::{Bot, Cause, Hands};
 use crate::event::Event;
 
-/// `SO_RCVBUF` of a deaf client: small, so that the server feels its deafness soon.
-pub const RECEIVE_BUFFER_BYTES: u32 = 4 * 1024;
+/// `SO_RCVBUF` of a deaf client: the system raises it to the least it allows (about 2 KiB on Linux). What fits in there is
+/// with the client already, read or not, so that no server can take it back.
+pub const RECEIVE_BUFFER_BYTES: u32 = 1;
 /// A delta this many ticks old still tells the present: it may have been on its way when reading began.
 const PRESENT_TICKS: u64 = 4;
 

@@ -64,7 +64,6 @@ pub enum AdmitError {
 pub struct Battle {
     pub(crate) epoch: u64,
     pub(crate) respawn: Pos,
-    pub(crate) tick: u64,
     pub(crate) random: Random,
     /// Coins made under this epoch.
     pub(crate) coins_made: u32,
@@ -109,7 +108,6 @@ impl Battle {
         let mut battle = Battle {
             epoch: setup.epoch,
             respawn: setup.respawn,
-            tick: 0,
             random: Random::new(setup.seed),
             coins_made: 0,
             objects_made: 0,
@@ -135,16 +133,13 @@ impl Battle {
             return;
         }
         self.derive_cache();
-        self.tick += 1;
         self.age_objects();
-        // Who acts first alternates, so that no id is an advantage.
+        // Drawn anew each step, so that no id is an advantage: blows take even numbers of steps, and who strikes in the
+        // same step as another would always do so first, or always last.
+        let forwards = self.random.percent(50);
         let count = self.actors.len();
         for turn in 0..count {
-            self.turn(if self.tick.is_multiple_of(2) {
-                turn
-            } else {
-                count - 1 - turn
-            });
+            self.turn(if forwards { turn } else { count - 1 - turn });
         }
         self.publish();
         std::mem::swap(report, &mut self.outbox);

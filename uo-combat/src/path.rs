@@ -70,20 +70,49 @@ pub(crate) struct Scratch {
     open: Vec<Vec<u32>>,
 }
 
+/// Finds ways as the battle does, for those who plan or predict walks; its buffers are kept from one to the next.
+#[derive(Clone, Debug, Default)]
+pub struct Finder {
+    occupied: Vec<u16>,
+    scratch: Scratch,
+    way: Vec<Dir>,
+}
+
+impl Finder {
+    /// A finder that walks around those who stand on the `taken` tiles of an arena.
+    pub fn new(arena: &Arena, taken: impl IntoIterator<Item = Pos>) -> Finder {
+        let mut occupied = vec![0; arena.bounds().tiles()];
+        for index in taken.into_iter().filter_map(|pos| arena.index(pos)) {
+            occupied[index] = 1;
+        }
+        Finder {
+            occupied,
+            ..Finder::default()
+        }
+    }
+
+    /// The steps from `from` to `to` in an arena of the same bounds; none if there is no way, or none within `budget`
+    /// tiles looked at.
+    pub fn find(&mut self, arena: &Arena, from: Pos, to: Pos, budget: usize) -> Option<&[Dir]> {
+        let search = Search {
+            arena,
+            occupied: &self.occupied,
+            from,
+            limit: arena.bounds(),
+            goal: Goal::Tiles(&[to]),
+            budget,
+        };
+        let found = search.run(&mut self.scratch, &mut self.way);
+        self.way.reverse();
+        (found == Found::Whole).then_some(&self.way)
+    }
+}
+
 /// A way from `from` to `to` (people do not count), as the battle would walk it; none if there is none.
 pub fn find_way(arena: &Arena, from: Pos, to: Pos) -> Option<Vec<Dir>> {
-    let search = Search {
-        arena,
-        occupied: &[],
-        from,
-        limit: arena.bounds(),
-        goal: Goal::Tiles(&[to]),
-        budget: arena.bounds().tiles(),
-    };
-    let mut way = Vec::new();
-    let found = search.run(&mut Scratch::default(), &mut way);
-    way.reverse();
-    (found == Found::Whole).then_some(way)
+    Finder::default()
+        .find(arena, from, to, arena.bounds().tiles())
+        .map(<[Dir]>::to_vec)
 }
 
 impl Search<'_> {

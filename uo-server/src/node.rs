@@ -33,6 +33,7 @@ use crate::store::any::{AnyStore, Driver};
 use crate::store::local::LocalStore;
 use crate::store::mem::MemStore;
 use crate::store::{Life, Reply, Request, Store, WorldRow};
+use crate::sys;
 
 /// A stop that takes longer than this is ended anyway.
 const STOP_WAIT: Duration = Duration::from_secs(30);
@@ -54,6 +55,7 @@ pub struct Node {
 
 /// Starts a node. It serves from the moment this returns; `/readyz` says when every region is held.
 pub async fn start_node(config: Config) -> anyhow::Result<Node> {
+    sys::raise_open_files();
     let store = open_store(&config.store)?;
     let me = Holder {
         node: config.node.clone(),

@@ -1,8 +1,8 @@
-//! The few socket options that no library offers.
-#![allow(unsafe_code, reason = "setsockopt; each call says why it is sound")]
+//! The few things asked of the system that no library offers.
+#![allow(unsafe_code, reason = "socket calls; each says why it is sound")]
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
 /// Makes a socket writable only while nothing written before is still unsent.
 ///
@@ -33,4 +33,34 @@ pub fn write_only_when_sent(socket: BorrowedFd<'_>) -> io::Result<()> {
 #[cfg(not(target_os = "linux"))]
 pub fn write_only_when_sent(_: BorrowedFd<'_>) -> io::Result<()> {
     Ok(())
+}
+
+/// How many bytes written to a socket have not left this machine yet, or 0 where the system does not say.
+///
+/// [`write_only_when_sent`] alone does not tell: the system goes on filling a segment that it has begun.
+///
+/// The caller keeps the socket open through the call; a number that is no socket (any more) gives 0.
+#[cfg(target_os = "linux")]
+pub fn unsent_bytes(socket: RawFd) -> u32 {
+    /// `SIOCOUTQNSD` of `linux/sockios.h`.
+    const UNSENT: libc::Ioctl = 0x894B;
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: this request writes one int to the pointer, which points to one; a bad descriptor is an error, not harm.
+    let result = unsafe { libc::ioctl(socket, UNSENT, &raw mut bytes) };
+    if result == 0 { bytes.max(0) as u32 } else { 0 }
+}
+
+/// How many bytes are unsent: unknown here.
+#[cfg(not(target_os = "linux"))]
+pub fn unsent_bytes(_: RawFd) -> u32 {
+    0
+}
+
+/// Raises the limit of open files as far as it may go: each client is one.
+pub fn raise_open_files() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Refused, the old limit stands; the accept loop says when it is reached.
+    let _ = setrlimit(Resource::Nofile, limit);
 }

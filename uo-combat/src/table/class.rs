@@ -24,9 +24,9 @@ pub const fn class_row(class: Class) -> ClassRow {
         Class::Warrior => row(80 + CHARACTER_BONUS, 100, 40, 8),
         Class::Archer => row(60 + CHARACTER_BONUS, 100, 40, 15),
         Class::Mage => row(50 + CHARACTER_BONUS, 100, 100, 12),
-        Class::Bandit => row(60, 75, 0, 8),
-        Class::BanditArcher => row(50, 65, 0, 10),
-        Class::BanditChief => row(140, 100, 0, 10),
+        Class::Bandit => row(75, 90, 0, 8),
+        Class::BanditArcher => row(60, 65, 0, 10),
+        Class::BanditChief => row(140, 85, 0, 10),
     }
 }
 

@@ -56,13 +56,13 @@ pub const fn weapon(item: Option<ItemKind>) -> Weapon {
 pub const fn item_row(kind: ItemKind) -> ItemRow {
     use ItemKind as K;
     match kind {
-        K::Dagger => hand("a dagger", melee((7, 11), 250, 500, 50)),
-        K::Sword => hand("a sword", melee((10, 16), 250, 750, 75)),
-        K::Axe => hand("an axe", melee((14, 24), 500, 1000, 300)),
-        K::Bow => hand("a bow", shooting(10, (10, 16), 500, 750, 50)),
+        K::Dagger => hand("a dagger", melee((8, 13), 250, 500, 50)),
+        K::Sword => hand("a sword", melee((12, 19), 250, 750, 75)),
+        K::Axe => hand("an axe", melee((17, 28), 500, 1000, 300)),
+        K::Bow => hand("a bow", shooting(10, (12, 19), 500, 750, 50)),
         K::Staff => ItemRow {
             cast_percent: 25,
-            ..hand("a staff", shooting(7, (8, 13), 500, 750, 50))
+            ..hand("a staff", shooting(7, (10, 16), 500, 750, 50))
         },
         K::LeatherArmour => armour("leather armour", Slot::Armour, 12),
         K::ChainArmour => armour("chain armour", Slot::Armour, 24),

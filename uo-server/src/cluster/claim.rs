@@ -422,3 +422,6 @@ fn settles(attempt: &Attempt, row: Option<&ClaimRow>) -> Settled {
         Settled::Changed
     }
 }
+
+#[cfg(test)]
+mod tests;

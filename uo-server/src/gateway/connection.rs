@@ -2,6 +2,7 @@
 //!
 //! The core decides what is written and when; this shell only says when everything it was given is with the system.
 
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -23,11 +24,15 @@ use uo_proto::{Encoding, close};
 use super::core::{ConnId, Input};
 use super::frames::Frames;
 use super::mailbox::{GatewayMail, Outgoing};
+use crate::sys;
 
 /// What is handed to a connection's task and not yet done: the one write that may be under way, and a close.
 pub const OUTGOING_MAX: usize = 2;
 /// How long the last messages and the closing handshake may take, together.
 const CLOSE_WAIT: Duration = Duration::from_secs(2);
+/// How long it takes to look again whether a slow line has taken everything: at first, and at the most.
+const LINE_LOOK_FIRST: Duration = Duration::from_millis(2);
+const LINE_LOOK_LAST: Duration = Duration::from_millis(32);
 /// How long a reader waits before it tries a full inbox again: back-pressure on its own socket.
 const INBOX_RETRY: Duration = Duration::from_millis(2);
 
@@ -102,10 +107,12 @@ pub async fn serve(hub: Arc<Hub>, socket: Socket, encoding: Encoding) {
     {
         return;
     }
+    // Both halves live to the end of this function, and so does the descriptor.
+    let descriptor = socket.get_ref().as_raw_fd();
     let (mut sink, mut stream) = socket.split();
     let ending = tokio::select! {
         ending = read(&hub, conn, encoding, &mut stream) => ending,
-        ending = write(&hub, conn, encoding, &mut sink, outgoing) => ending,
+        ending = write(&hub, conn, (encoding, descriptor), &mut sink, outgoing) => ending,
     };
     // The core is told first: a closing handshake with somebody who does not read takes its whole time.
     let _ = hub.post(GatewayMail::Input(Input::Closed { conn })).await;
@@ -218,7 +225,7 @@ fn refusal(error: &Error) -> Option<Ending> {
 async fn write(
     hub: &Hub,
     conn: ConnId,
-    encoding: Encoding,
+    (encoding, descriptor): (Encoding, RawFd),
     sink: &mut SplitSink<Socket, Message>,
     mut outgoing: mpsc::Receiver<Outgoing>,
 ) -> Option<Ending> {
@@ -239,6 +246,12 @@ async fn write(
             sink.feed(Message::Ping(payload.into())).await.ok()?;
         }
         sink.flush().await.ok()?;
+        // What the line has not taken yet would only grow old in the system's buffer: the next delta waits for it.
+        let mut pause = LINE_LOOK_FIRST;
+        while sys::unsent_bytes(descriptor) > 0 {
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LINE_LOOK_LAST);
+        }
         hub.written
             .lock()
             .expect("nothing panics while it is held")

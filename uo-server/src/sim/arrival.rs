@@ -109,6 +109,7 @@ impl SimCore {
         let mut character =
             Character::from_row(arrival.task, generation, offer.region, offer.character);
         character.attach = offer.attach;
+        character.came_from = Some(source.clone());
         if character.attach.is_none() {
             character.linger_due = Some(self.now + offer.linger_left_ms);
         }

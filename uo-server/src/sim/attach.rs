@@ -11,7 +11,7 @@ use super::claims::{Task, Who};
 use super::core::SimCore;
 use super::private::PrivateStream;
 use crate::cluster::claim::{Claim, Input, Purpose};
-use crate::identity::Holder;
+use crate::identity::{Holder, NodeName};
 use crate::limits::ORDERS_HELD_MAX;
 use crate::peer::ToGateway;
 use crate::peer::message::{Attach, AttachId, AttachRefusal, Attached, RoutedOrder};
@@ -358,20 +358,26 @@ impl SimCore {
     }
 
     pub(super) fn detach(&mut self, from: &Holder, id: CharId, attach: AttachId, logout: bool) {
-        let is_it = |known: &Option<(AttachId, Holder)>| {
-            let known = known.as_ref();
-            known.is_some_and(|(known, gateway)| *known == attach && gateway.node == from.node)
+        // Attaches of different gateways may bear the same number: only the gateway that plays the character is
+        // believed, and the owner before, which forwards what came too late for it.
+        let is_it = |character: &Character| {
+            let plays = character.attach.as_ref();
+            let came_from = character.came_from.as_ref();
+            plays.is_some_and(|(known, gateway)| {
+                *known == attach && (gateway.node == from.node || came_from == Some(&from.node))
+            })
         };
         if let Some(character) = self.characters.get(&id) {
-            if is_it(&character.attach) {
+            if is_it(character) {
                 self.detach_owned(id, logout);
             }
         } else if let Some(outgoing) = self.outgoing.get_mut(&id) {
-            if is_it(&outgoing.character.attach) {
+            if is_it(&outgoing.character) {
                 outgoing.detached = Some((attach, logout));
             }
         } else if let Some(entering) = self.entering.get_mut(&id)
             && entering.attach.attach == attach
+            && entering.attach.gateway.node == from.node
         {
             entering.detached = Some(logout);
         }
@@ -391,7 +397,7 @@ impl SimCore {
     }
 
     /// A gateway is gone: its players linger.
-    pub(super) fn detach_all_of(&mut self, gateway: &crate::identity::NodeName) {
+    pub(super) fn detach_all_of(&mut self, gateway: &NodeName) {
         let plays_there = |attach: &Option<(AttachId, Holder)>| {
             attach.as_ref().is_some_and(|(_, at)| at.node == *gateway)
         };

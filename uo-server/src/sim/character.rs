@@ -10,7 +10,7 @@ use super::checkpoint::Checkpoint;
 use super::claims::Task;
 use super::private::PrivateStream;
 use crate::Millis;
-use crate::identity::Holder;
+use crate::identity::{Holder, NodeName};
 use crate::peer::message::{AttachId, RoutedOrder};
 use crate::store::row::CharacterRow;
 
@@ -26,6 +26,8 @@ pub(super) struct Character {
     pub(super) region: RegionId,
     /// The session it is played in, at which gateway; none: it lingers.
     pub(super) attach: Option<(AttachId, Holder)>,
+    /// The owner that handed it over.
+    pub(super) came_from: Option<NodeName>,
     /// The session number issued last.
     pub(super) session: u64,
     /// The highest order applied in that session.
@@ -59,6 +61,7 @@ impl Character {
             generation,
             region,
             attach: None,
+            came_from: None,
             session: row.session,
             last_order: row.last_order,
             privates: PrivateStream::from_parts(row.last_private, row.privates),

@@ -15,7 +15,7 @@ use super::core::SimCore;
 use super::timer::Timer;
 use crate::Millis;
 use crate::cluster::claim::{Claim, Input};
-use crate::identity::Holder;
+use crate::identity::{Holder, NodeName};
 use crate::limits::{
     HANDOFF_PAUSE_MS, HANDOFF_TIMEOUT_MS, HANDOFF_TIMES_MAX, MOVED_KEPT_MAX, ORDERS_HELD_MAX,
     SEEK_MS,
@@ -404,12 +404,7 @@ impl SimCore {
         }
     }
 
-    pub(super) fn tell_moved(
-        &mut self,
-        to: crate::identity::NodeName,
-        id: CharId,
-        moved: &MovedTo,
-    ) {
+    pub(super) fn tell_moved(&mut self, to: NodeName, id: CharId, moved: &MovedTo) {
         let message = ToGateway::Moved {
             char_id: id,
             generation: moved.generation,

@@ -40,6 +40,8 @@ pub mod region;
 pub mod schedule;
 pub mod state;
 mod stop;
+#[cfg(test)]
+mod tests;
 pub mod tick;
 mod timer;
 mod turn;

@@ -2,12 +2,11 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 use serde::Serialize;
+use serde_json::{Value, json};
 use uo_proto::{CharId, RegionId};
 
 use super::core::SimCore;
-use super::region::Region;
-use super::tick;
-use crate::identity::Holder;
+use super::{Region, tick};
 
 /// What was counted since the start.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
@@ -75,23 +74,20 @@ pub struct Counters {
     pub fences: u64,
 }
 
-/// A sim as it is now.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct SimState {
-    /// Who it is.
-    pub me: Holder,
-    /// Whether every region is held.
-    pub ready: bool,
-    /// Whether it is fenced.
-    pub fenced: bool,
-    /// Whether it stops.
-    pub stopping: bool,
-    /// Ticks since the start.
-    pub ticks: u64,
-    /// The regions that run here.
-    pub regions: Vec<RegionState>,
-    /// The characters that are owned here, or on their way.
-    pub characters: Vec<CharacterState>,
+/// How much there is of everything at this moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[allow(missing_docs, reason = "each is told by its name")]
+pub struct Gauges {
+    pub regions: usize,
+    /// In a battle.
+    pub characters: usize,
+    pub characters_entering: usize,
+    pub characters_outgoing: usize,
+    pub characters_arriving: usize,
+    pub characters_leaving: usize,
+    pub store_requests_under_way: usize,
+    /// Checkpoints that are acknowledged and wait for object writes.
+    pub checkpoints_unsaved: usize,
 }
 
 /// A region that runs.
@@ -163,56 +159,39 @@ impl Counters {
 }
 
 impl SimCore {
-    /// Everything, for `/state`. `with_characters`: those as well, which are many.
-    pub fn state(&self, with_characters: bool) -> SimState {
-        SimState {
-            me: self.config.me.clone(),
-            ready: self.ready(),
-            fenced: self.fenced,
-            stopping: self.stopping,
-            ticks: self.ticks,
-            regions: self.region_states(),
-            characters: if with_characters {
-                self.character_states()
-            } else {
-                Vec::new()
-            },
-        }
-    }
-
-    /// Everything as JSON: the state, counters, and gauges. `full`: of this one tick, with each region's entities and
-    /// objects instead of its summary.
-    pub fn observe(&self, full: bool) -> serde_json::Value {
-        let mut seen = serde_json::json!({
-            "state": self.state(true),
+    /// Itself, for `/state` and `/metrics`. `full`: with each region's entities and objects instead of its summary, and
+    /// with every character; those are many.
+    pub fn observe(&self, full: bool) -> Value {
+        let mut state = json!({
+            "me": self.config.me,
+            "ready": self.ready(),
+            "fenced": self.fenced,
+            "stopping": self.stopping,
+            "ticks": self.ticks,
             "counters": self.counters,
-            "gauges": {"regions": self.regions_held(), "characters": self.playing()},
+            "gauges": self.gauges(),
+            "regions": self.region_states(),
         });
-        // The state's fields stand beside the others, where a person looks for them.
-        let state = seen["state"].take();
-        let fields = seen.as_object_mut().expect("it was made as one");
-        fields.remove("state");
-        fields.extend(state.as_object().cloned().unwrap_or_default());
         if full {
-            let views: Vec<_> = self
-                .slots
-                .iter()
-                .filter_map(|slot| slot.region.as_ref())
-                .map(Region::view)
-                .collect();
-            seen["regions"] = serde_json::json!(views);
+            let regions = self.slots.iter().filter_map(|slot| slot.region.as_ref());
+            state["regions"] = json!(regions.map(Region::view).collect::<Vec<_>>());
+            state["characters"] = json!(self.character_states());
         }
-        seen
+        state
     }
 
-    /// Characters that are in a battle here.
-    pub fn playing(&self) -> usize {
-        self.characters.len()
-    }
-
-    /// Regions that run here.
-    pub fn regions_held(&self) -> usize {
-        self.slots.iter().filter(|slot| slot.is_served()).count()
+    /// How much there is of everything.
+    pub fn gauges(&self) -> Gauges {
+        Gauges {
+            regions: self.slots.iter().filter(|slot| slot.is_served()).count(),
+            characters: self.characters.len(),
+            characters_entering: self.entering.len(),
+            characters_outgoing: self.outgoing.len(),
+            characters_arriving: self.arrivals.len(),
+            characters_leaving: self.leaving.len(),
+            store_requests_under_way: self.asked.len(),
+            checkpoints_unsaved: self.unsaved.len(),
+        }
     }
 
     /// A region, if it runs here.
@@ -220,7 +199,8 @@ impl SimCore {
         self.slot(id)?.region.as_ref()
     }
 
-    fn region_states(&self) -> Vec<RegionState> {
+    /// Every region that runs here.
+    pub fn region_states(&self) -> Vec<RegionState> {
         let regions = self.slots.iter().filter_map(|slot| slot.region.as_ref());
         regions
             .map(|region| RegionState {
@@ -233,7 +213,8 @@ impl SimCore {
             .collect()
     }
 
-    fn character_states(&self) -> Vec<CharacterState> {
+    /// Every character that is owned here or on its way in or out.
+    pub fn character_states(&self) -> Vec<CharacterState> {
         let empty = |id: CharId, phase| CharacterState {
             id,
             name: String::new(),
@@ -303,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_core_can_be_looked_at_at_any_time() {
-        let me = Holder {
+        let me = crate::identity::Holder {
             node: "all-1".into(),
             boot: crate::identity::BootId(u128::MAX),
         };

@@ -113,11 +113,11 @@ impl Shard {
     pub(super) fn watch_sim(&mut self) -> Result<(), String> {
         let Some(sim) = &self.sim else { return Ok(()) };
         let me = sim.me.clone();
-        let state = sim.core.state(true);
-        self.fold(&state.characters.len());
+        let (regions, characters) = (sim.core.region_states(), sim.core.character_states());
+        self.fold(&characters.len());
 
         let mut placed: BTreeMap<CharId, RegionId> = BTreeMap::new();
-        for running in &state.regions {
+        for running in &regions {
             // One that is being given up stands still.
             let before = self.watch.ticks.insert(running.id, running.ticks);
             let has_ticked = before != Some(running.ticks);
@@ -154,7 +154,7 @@ impl Shard {
                 .collect();
             self.watch.see_objects(self.now, running.id, &objects);
         }
-        for character in &state.characters {
+        for character in &characters {
             if character.phase != Phase::Playing {
                 continue;
             }
@@ -213,8 +213,8 @@ impl Shard {
             return;
         };
         let Some(sim) = &self.sim else { return };
-        let state = sim.core.state(true);
-        let Some(character) = state.characters.iter().find(|c| c.id == *char_id) else {
+        let characters = sim.core.character_states();
+        let Some(character) = characters.iter().find(|c| c.id == *char_id) else {
             return;
         };
         let applied = self.watch.applied.get(&(*char_id, character.session));

@@ -1,0 +1,378 @@
+use uo_proto::{EntityId, Target};
+
+use super::*;
+use crate::peer::message::HandoffCause;
+
+const ANNA: &str = "Anna";
+
+impl Shard {
+    fn hand_over(&mut self, id: CharId, to: RegionId) {
+        self.run(|core, now, effects| {
+            core.now = now;
+            assert!(core.can_hand_over(id, to));
+            core.hand_over(id, to, HandoffCause::Border, Vec::new());
+            effects.append(&mut core.effects);
+        });
+    }
+
+    fn moved(&self) -> Vec<(u64, RegionId)> {
+        let moved = self.mail.iter().filter_map(|it| match it {
+            ToGateway::Moved {
+                generation, region, ..
+            } => Some((*generation, *region)),
+            _ => None,
+        });
+        moved.collect()
+    }
+
+    fn is_settled(&self) -> bool {
+        let core = &self.core;
+        core.outgoing.is_empty()
+            && core.arrivals.is_empty()
+            && core.entering.is_empty()
+            && core.leaving.is_empty()
+    }
+}
+
+#[test]
+fn a_character_goes_over_with_everything_it_has() {
+    let mut shard = Shard::running();
+    let id = shard.login_at_border(ANNA);
+    shard.order(ANNA, 1, 1, look_around());
+    let before = shard.generation_of(id).expect("it is here");
+    shard.hand_over(id, EAST);
+    assert_eq!(shard.region_of(id), Some(EAST));
+    assert_eq!(shard.generation_of(id), Some(before + 1));
+    assert_eq!(shard.owner(id).map(|row| row.number), Some(before + 1));
+    assert_eq!(shard.moved(), [(before + 1, EAST)]);
+    assert!(shard.is_settled());
+    assert_eq!(shard.core.take_handoff_ms().len(), 1);
+    // The session goes on: order numbers, private numbers, checkpoints.
+    shard.order(ANNA, 1, 1, look_around());
+    shard.order(ANNA, 1, 2, look_around());
+    assert_eq!(shard.private_numbers(), [1, 2]);
+    shard.pass(16_000);
+    assert_eq!(shard.saved().last(), Some(&2));
+}
+
+#[test]
+fn orders_that_come_meanwhile_follow_once_and_in_order() {
+    let mut shard = Shard::running();
+    let id = shard.login_at_border(ANNA);
+    shard.requests_are(|request| {
+        if is_character_claim(request) {
+            Fate::Kept
+        } else {
+            Fate::Done
+        }
+    });
+    shard.hand_over(id, EAST);
+    for seq in [1, 2, 2, 3] {
+        shard.order(ANNA, 1, seq, look_around());
+    }
+    assert_eq!(shard.private_numbers(), [] as [u64; 0]);
+    shard.release_requests();
+    assert_eq!(shard.private_numbers(), [1, 2, 3]);
+    assert_eq!(shard.last_order_of(id), Some(3));
+}
+
+// Goes red without `Verdict::Early`: the order that came directly makes duplicates of the ones still on their way.
+#[test]
+fn an_order_that_overtakes_the_forwarded_ones_waits_for_them() {
+    let mut shard = Shard::running();
+    let id = shard.login_at_border(ANNA);
+    shard.requests_are(|request| {
+        if is_character_claim(request) {
+            Fate::Kept
+        } else {
+            Fate::Done
+        }
+    });
+    shard.hand_over(id, EAST);
+    shard.order(ANNA, 1, 1, look_around());
+    shard.order(ANNA, 1, 2, look_around());
+    shard.messages_are(|message| match message {
+        ToSim::HandoffAccept { .. } => Fate::Kept,
+        _ => Fate::Done,
+    });
+    shard.release_requests();
+    shard.order(ANNA, 1, 3, look_around());
+    assert_eq!(shard.last_order_of(id), Some(0));
+    shard.release_messages();
+    assert_eq!(shard.last_order_of(id), Some(3));
+    assert_eq!(shard.private_numbers(), [1, 2, 3]);
+}
+
+#[test]
+fn an_order_waits_for_missing_ones_only_so_long() {
+    let mut shard = Shard::running();
+    let id = shard.login_at_border(ANNA);
+    shard.hand_over(id, EAST);
+    shard.order(ANNA, 1, 7, look_around());
+    assert_eq!(shard.last_order_of(id), Some(0));
+    shard.pass(600);
+    assert_eq!(shard.last_order_of(id), Some(7));
+}
+
+#[test]
+fn a_refused_offer_costs_nothing() {
+    let mut shard = Shard::running();
+    let id = shard.login_at_border(ANNA);
+    let before = shard.generation_of(id);
+    shard.messages_are(|message| match message {
+        ToSim::HandoffOffer(_) => Fate::Kept,
+        _ => Fate::Done,
+    });
+    shard.hand_over(id, EAST);
+    shard.order(ANNA, 1, 1, look_around());
+    let east = shard.core.slots[1].region.take();
+    shard.requests.clear();
+    shard.release_messages();
+    assert_eq!(shard.region_of(id), Some(WEST));
+    assert_eq!(shard.generation_of(id), before);
+    assert_eq!(shard.last_order_of(id), Some(1));
+    assert!(!shard.requests.iter().any(is_cas));
+    shard.core.slots[1].region = east;
+    assert!(
+        !shard.core.can_hand_over(id, EAST),
+        "it is not offered again at once"
+    );
+    shard.pass(1_000);
+    assert!(shard.core.can_hand_over(id, EAST));
+}
+
+#[test]
+fn without_an_answer_the_source_reclaims() {
+    let mut shard = Shard::running();
+    let id = shard.login_at_border(ANNA);
+    let before = shard.generation_of(id).expect("it is here");
+    shard.messages_are(|message| match message {
+        ToSim::HandoffOffer(_) => Fate::LostUnknown,
+        _ => Fate::Done,
+    });
+    shard.hand_over(id, EAST);
+    shard.order(ANNA, 1, 1, look_around());
+    shard.pass(1_900);
+    assert_eq!(shard.region_of(id), None, "it waits for its answer");
+    shard.pass(200);
+    assert_eq!(shard.region_of(id), Some(WEST));
+    assert_eq!(shard.generation_of(id), Some(before + 1));
+    assert_eq!(shard.moved(), [(before + 1, WEST)]);
+    assert_eq!(shard.row(id).map(|row| row.generation), Some(before + 1));
+    assert_eq!(shard.last_order_of(id), Some(1));
+}
+
+#[test]
+fn an_unknown_reclaim_is_repeated_with_its_nonce_until_it_is_final() {
+    let mut shard = Shard::running();
+    let id = shard.login_at_border(ANNA);
+    shard.messages_are(|message| match message {
+        ToSim::HandoffOffer(_) => Fate::LostUnknown,
+        _ => Fate::Done,
+    });
+    shard.hand_over(id, EAST);
+    shard.requests.clear();
+    let mut failures = 4;
+    shard.requests_are(move |request| {
+        let fails = is_character_claim(request) && failures > 0;
+        failures -= u32::from(fails);
+        match (fails, failures) {
+            (false, _) => Fate::Done,
+            (true, 2) => Fate::DoneUnknown,
+            (true, _) => Fate::LostUnknown,
+        }
+    });
+    shard.pass(4_000);
+    assert_eq!(shard.region_of(id), Some(WEST));
+    let claims: Vec<_> = shard
+        .requests
+        .iter()
+        .filter(|request| is_character_claim(request))
+        .collect();
+    assert!(claims.len() > 2 && claims.iter().all(|claim| *claim == claims[0]));
+}
+
+/// Both parts are played by one node, and the row names it either way: only the nonce tells who won.
+#[test]
+fn of_a_reclaim_and_a_late_claim_exactly_one_wins() {
+    for source_is_first in [true, false] {
+        let mut shard = Shard::running();
+        let id = shard.login_at_border(ANNA);
+        let before = shard.generation_of(id).expect("it is here");
+        shard.requests_are(|request| {
+            if is_character_claim(request) {
+                Fate::Kept
+            } else {
+                Fate::Done
+            }
+        });
+        shard.hand_over(id, EAST);
+        shard.order(ANNA, 1, 1, look_around());
+        shard.pass(2_100);
+        assert_eq!(shard.kept_requests.len(), 2, "the claim and the reclaim");
+        if source_is_first {
+            shard.kept_requests.make_contiguous().reverse();
+        }
+        shard.requests_are(|_| Fate::Done);
+        shard.release_requests();
+        let region = if source_is_first { WEST } else { EAST };
+        assert_eq!(shard.region_of(id), Some(region));
+        assert_eq!(shard.generation_of(id), Some(before + 1));
+        assert_eq!(shard.last_order_of(id), Some(1));
+        assert_eq!(shard.moved().last(), Some(&(before + 1, region)));
+        assert!(shard.is_settled());
+    }
+}
+
+#[test]
+fn a_late_accept_ends_a_reclaim() {
+    let mut shard = Shard::running();
+    let id = shard.login_at_border(ANNA);
+    shard.messages_are(|message| match message {
+        ToSim::HandoffAccept { .. } => Fate::Kept,
+        _ => Fate::Done,
+    });
+    shard.hand_over(id, EAST);
+    assert_eq!(shard.region_of(id), Some(EAST));
+    shard.requests_are(|request| {
+        if is_character_claim(request) {
+            Fate::LostUnknown
+        } else {
+            Fate::Done
+        }
+    });
+    shard.pass(3_000);
+    shard.release_messages();
+    assert!(shard.is_settled());
+    shard.pass(3_000);
+    assert_eq!(shard.region_of(id), Some(EAST));
+}
+
+#[test]
+fn a_reclaim_that_comes_too_late_lets_go() {
+    let mut shard = Shard::running();
+    let id = shard.login_at_border(ANNA);
+    shard.messages_are(|message| match message {
+        ToSim::HandoffAccept { .. } => Fate::LostUnknown,
+        _ => Fate::Done,
+    });
+    shard.hand_over(id, EAST);
+    shard.pass(3_000);
+    assert_eq!(shard.region_of(id), Some(EAST));
+    assert!(shard.is_settled());
+    assert_eq!(shard.core.counters().handoffs_lost, 1);
+}
+
+#[test]
+fn a_character_can_go_on_before_its_first_handoff_is_told() {
+    let mut shard = Shard::running();
+    let id = shard.login_at_border(ANNA);
+    shard.messages_are(|message| match message {
+        ToSim::HandoffAccept { generation: 3, .. } => Fate::Kept,
+        _ => Fate::Done,
+    });
+    shard.hand_over(id, EAST);
+    shard.pass(100);
+    shard.hand_over(id, WEST);
+    assert_eq!(shard.region_of(id), Some(WEST));
+    shard.release_messages();
+    shard.pass(5_000);
+    assert_eq!(shard.region_of(id), Some(WEST));
+    assert!(shard.is_settled());
+}
+
+#[test]
+fn an_owner_without_the_region_forwards_until_somebody_has_it() {
+    let mut shard = Shard::running();
+    let id = shard.login_at_border(ANNA);
+    let mut was_sealed = false;
+    shard.requests_are(move |request| {
+        let is_seal = matches!(request, Request::CharacterSeal { .. }) && !was_sealed;
+        was_sealed |= is_seal;
+        if is_seal { Fate::Kept } else { Fate::Done }
+    });
+    shard.hand_over(id, EAST);
+    // Between claim and admission both regions go.
+    let east = shard.core.slots[1].region.take();
+    let west = shard.core.slots[0].region.take();
+    shard.release_requests();
+    assert_eq!(shard.region_of(id), None);
+    shard.order(ANNA, 1, 1, look_around());
+    shard.pass(1_000);
+    assert_eq!(shard.core.outgoing.len(), 1, "it is owned, and looks on");
+    shard.core.slots[0].region = west;
+    shard.pass(400);
+    assert_eq!(shard.region_of(id), Some(WEST));
+    assert_eq!(shard.last_order_of(id), Some(1));
+    shard.core.slots[1].region = east;
+}
+
+#[test]
+fn whoever_attacks_over_the_border_fights_in_that_battle() {
+    let mut shard = Shard::running();
+    let id = shard.login_at_border(ANNA);
+    let target = Target::Entity(EntityId::mob(EAST, 0));
+    shard.order(ANNA, 1, 1, Order::Attack { target });
+    assert_eq!(shard.region_of(id), Some(EAST));
+    assert_eq!(
+        shard.last_order_of(id),
+        Some(1),
+        "and its order is played there"
+    );
+    assert_eq!(shard.core.counters().pins, 1);
+}
+
+#[test]
+fn a_detach_follows_the_character() {
+    for (logout, is_left) in [(false, false), (true, true)] {
+        let mut shard = Shard::running();
+        let id = shard.login_at_border(ANNA);
+        shard.requests_are(|request| {
+            if is_character_claim(request) {
+                Fate::Kept
+            } else {
+                Fate::Done
+            }
+        });
+        shard.hand_over(id, EAST);
+        shard.detach(ANNA, 1, logout);
+        shard.requests_are(|_| Fate::Done);
+        shard.release_requests();
+        assert_eq!(shard.region_of(id).is_none(), is_left);
+        shard.pass(31_000);
+        assert_eq!(shard.region_of(id), None, "it lingered long enough");
+    }
+}
+
+#[test]
+fn who_lingers_goes_on_lingering_elsewhere() {
+    let mut shard = Shard::running();
+    let id = shard.login_at_border(ANNA);
+    shard.detach(ANNA, 1, false);
+    shard.pass(10_000);
+    shard.hand_over(id, EAST);
+    shard.pass(19_000);
+    assert_eq!(shard.region_of(id), Some(EAST));
+    shard.pass(2_000);
+    assert_eq!(shard.region_of(id), None);
+}
+
+#[test]
+fn a_stop_in_the_middle_of_a_handoff_loses_nobody() {
+    let mut shard = Shard::running();
+    let id = shard.login_at_border(ANNA);
+    shard.order(ANNA, 1, 1, look_around());
+    shard.messages_are(|message| match message {
+        ToSim::HandoffOffer(_) => Fate::Kept,
+        _ => Fate::Done,
+    });
+    shard.hand_over(id, EAST);
+    shard.input(Input::Stop);
+    shard.pass(100);
+    assert!(!shard.stopped);
+    shard.release_messages();
+    shard.pass(1_000);
+    assert!(shard.stopped);
+    assert_eq!(shard.owner(id).and_then(|row| row.holder), None);
+    assert_eq!(shard.row(id).map(|row| row.last_order), Some(1));
+}

@@ -98,12 +98,26 @@ pub const SUITES: &[Suite] = &[
         needs: &[],
         run: cargo::test,
     },
+    Suite {
+        name: "planted",
+        about: "the simulator misses each rule that is left out on purpose",
+        needs: &[],
+        run: cargo::planted,
+    },
 ];
 
 /// What only a nightly run does, after everything else.
-pub const NIGHTLY: &[Suite] = &[Suite {
-    name: "bench",
-    about: "every benchmark runs to its end",
-    needs: &[],
-    run: cargo::bench_all,
-}];
+pub const NIGHTLY: &[Suite] = &[
+    Suite {
+        name: "crash",
+        about: "what was saved survives fifty kills under load",
+        needs: &[],
+        run: cargo::crash,
+    },
+    Suite {
+        name: "bench",
+        about: "every benchmark runs to its end",
+        needs: &[],
+        run: cargo::bench_all,
+    },
+];

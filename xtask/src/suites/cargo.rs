@@ -81,8 +81,43 @@ pub fn test(workspace: &Workspace, depth: Depth) -> anyhow::Result<Tally> {
             .env("UO_SEEDS", DEEP_SEEDS)
             .env("PROPTEST_CASES", DEEP_PROPERTY_CASES);
     }
+    counted(&mut command)
+}
+
+/// Rules that are left out of the cores on purpose: the simulator has to miss each of them.
+pub fn planted(workspace: &Workspace, _: Depth) -> anyhow::Result<Tally> {
+    let arguments = [
+        "test",
+        "--locked",
+        "--package",
+        "uo-server",
+        "--features",
+        "planted-bugs",
+        "--test",
+        "simulated",
+        "planted",
+    ];
+    counted(&mut cargo(workspace, arguments))
+}
+
+/// A server killed under load, fifty times, and held to what it had promised.
+pub fn crash(workspace: &Workspace, _: Depth) -> anyhow::Result<Tally> {
+    let packages = ["--package", "uo-server", "--package", "uo-loadtest"];
+    run(cargo(workspace, ["build", "--release", "--locked"]).args(packages))?;
+    let folder = workspace.root().join("target/crash");
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).context("cannot empty the folder of the last run")?;
+    }
+    let mut command = Command::new(workspace.root().join("target/release/uo-loadtest"));
+    command.args(["crash", "--times", "50", "--bots", "100", "--dir"]);
+    run(command.arg(folder))?;
+    Ok(ONE)
+}
+
+/// Runs tests and adds up what their programs say in their closing lines.
+fn counted(command: &mut Command) -> anyhow::Result<Tally> {
     let mut tally = Tally::default();
-    let succeeded = run_watched(&mut command, |line| {
+    let succeeded = run_watched(command, |line| {
         if let Some(counted) = tally_of_line(line) {
             tally.passed += counted.passed;
             tally.failed += counted.failed;

@@ -1,4 +1,5 @@
 //! The whole core, driven by inputs alone: a sim, a store and clients that do what the test says.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod feeds;
 mod locating;

@@ -1,5 +1,6 @@
 //! The sim core against an in-memory store, in virtual time: what the store answers and when, and which messages arrive,
 //! is each test's decision.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod attach;
 mod checkpoint;

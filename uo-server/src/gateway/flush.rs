@@ -25,10 +25,11 @@ pub(super) struct Scratch {
 impl GatewayCore {
     /// When the next flush is due.
     pub(super) fn flush_at(&self) -> Option<Millis> {
-        let round = self.pulse.due(self.now);
+        // What waits for nothing but its tick goes with the round of feeds, if one has begun.
         let is_wanted = !self.queue.is_empty() || self.view.grid.is_changed();
-        let tick = self.pulse.next_tick(self.now).filter(|_| is_wanted);
-        round.into_iter().chain(tick).min()
+        self.pulse
+            .due(self.now)
+            .or_else(|| self.pulse.next_tick().filter(|_| is_wanted))
     }
 
     /// Notes what a session has to look at in the next flush.

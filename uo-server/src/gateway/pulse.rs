@@ -15,6 +15,8 @@ pub struct Pulse {
     /// Where the gateway's ticks begin: half a tick before the first flush, so that flushes, which follow the ticks of
     /// sims, fall into the middle of ours and not now on one side of an edge and now on the other.
     anchor: Option<Millis>,
+    /// When the last flush was.
+    flushed_at: Millis,
     /// When the first feed of this round came.
     first: Option<Millis>,
     /// Sims whose feeds of this round have begun and not ended.
@@ -60,6 +62,7 @@ impl Pulse {
 
     /// The round is flushed now.
     pub fn flushed(&mut self, now: Millis) {
+        self.flushed_at = now;
         if self.first.take().is_some() {
             self.anchor.get_or_insert(now.saturating_sub(TICK_MS / 2));
             // A sim that sends no mark is not waited for next time: it would always cost the full wait.
@@ -74,9 +77,10 @@ impl Pulse {
             .map_or(0, |anchor| now.saturating_sub(anchor) / TICK_MS + 1)
     }
 
-    /// When the next tick begins; none before the first flush.
-    pub fn next_tick(&self, now: Millis) -> Option<Millis> {
-        Some(self.anchor? + self.tick(now) * TICK_MS)
+    /// When the tick after that of the last flush begins, or began: from then on, whoever had its delta can have another.
+    /// None before the first flush.
+    pub fn next_tick(&self) -> Option<Millis> {
+        Some(self.anchor? + self.tick(self.flushed_at) * TICK_MS)
     }
 }
 
@@ -101,7 +105,7 @@ mod tests {
             (pulse.tick(104), pulse.tick(128), pulse.tick(129)),
             (1, 1, 2)
         );
-        assert_eq!(pulse.next_tick(104), Some(129));
+        assert_eq!(pulse.next_tick(), Some(129));
 
         pulse.fed(150, &one);
         pulse.done(&one);
@@ -110,5 +114,6 @@ mod tests {
         assert_eq!(pulse.due(150), Some(150));
         pulse.flushed(150);
         assert_eq!(pulse.due(150), None);
+        assert_eq!(pulse.next_tick(), Some(179));
     }
 }

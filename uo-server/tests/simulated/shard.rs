@@ -569,6 +569,7 @@ impl Shard {
 
     fn write(&mut self, conn: ConnId, frames: Frames, ping: Option<u64>) {
         self.fold(&frames.bytes);
+        self.note(|| format!("{} frames are written to {conn:?}", frames.len()));
         let delay = self.plan.client.draw(&mut self.dice);
         let reading = self.plan.reading.draw(&mut self.dice);
         let Some(known) = self.conns.get_mut(&conn) else {
@@ -642,6 +643,7 @@ impl Shard {
             && known.life == self.life(Node::Gateway(known.gateway))
         {
             let gateway = known.gateway;
+            self.note(|| format!("{conn:?} can be written to"));
             self.give_gateway(gateway, gateway::Input::Writable { conns: vec![conn] });
         }
     }

@@ -64,6 +64,10 @@ pub async fn start_node(config: Config) -> anyhow::Result<Node> {
     check_world(&store, &config).await?;
     begin_life(&store, &me).await?;
 
+    // A few milliseconds now, instead of the first long walk's tick.
+    let world = &config.world;
+    world.regions().for_each(|region| world.prepare(region));
+
     // Bound before anything runs, so that a taken port is the first thing said.
     let clients =
         accept::listen(config.listen).with_context(|| taken("--listen", config.listen))?;

@@ -161,7 +161,7 @@ fn steps(c: &mut Criterion) {
 
 fn ways(c: &mut Criterion) {
     let mut arena = arena();
-    let crowd = |pos: &Pos| (pos.x * 7 + pos.y * 3) % 9 == 0;
+    let crowd = |pos: &Pos| (pos.x * 7 + pos.y * 3).is_multiple_of(9);
     let tiles = (0..SIZE).flat_map(|y| (0..SIZE).map(move |x| Pos::new(x, y)));
     let (from, to) = (Pos::new(4, 5), Pos::new(80, 79));
     let taken: Vec<Pos> = tiles.filter(crowd).filter(|&pos| pos != to).collect();

@@ -7,71 +7,8 @@ use std::sync::OnceLock;
 use serde::{Deserialize, Serialize};
 use uo_proto::{Dir, Edge, ObjectKey, ObjectKind, ObjectState, Pos, RegionId};
 
+use crate::Rect;
 use crate::table::{Footing, cover_percent, object_row};
-
-/// A rectangle of tiles.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Rect {
-    /// Column of its north-west tile.
-    pub x: u16,
-    /// Row of its north-west tile.
-    pub y: u16,
-    /// Tiles from west to east.
-    pub width: u16,
-    /// Tiles from north to south.
-    pub height: u16,
-}
-
-impl Rect {
-    /// Whether `pos` lies inside.
-    pub fn contains(&self, pos: Pos) -> bool {
-        pos.x.wrapping_sub(self.x) < self.width && pos.y.wrapping_sub(self.y) < self.height
-    }
-
-    /// How many tiles it has.
-    pub fn tiles(&self) -> usize {
-        usize::from(self.width) * usize::from(self.height)
-    }
-
-    /// Its tiles, row by row.
-    pub fn positions(self) -> impl Iterator<Item = Pos> {
-        (self.y..self.y + self.height)
-            .flat_map(move |y| (self.x..self.x + self.width).map(move |x| Pos::new(x, y)))
-    }
-
-    /// This rectangle and the tiles up to `by` away from it, cut off at the map's north and west edge.
-    pub fn grown(self, by: u16) -> Rect {
-        let (x, y) = (self.x.saturating_sub(by), self.y.saturating_sub(by));
-        Rect {
-            x,
-            y,
-            width: self.x + self.width + by - x,
-            height: self.y + self.height + by - y,
-        }
-    }
-
-    /// All tiles at most `radius` from `center`, as far as the numbers go.
-    pub fn around(center: Pos, radius: u16) -> Rect {
-        let (x, y) = (
-            center.x.saturating_sub(radius),
-            center.y.saturating_sub(radius),
-        );
-        Rect {
-            x,
-            y,
-            width: center.x.saturating_add(radius) - x + 1,
-            height: center.y.saturating_add(radius) - y + 1,
-        }
-    }
-
-    /// Chebyshev distance from `pos` to the nearest tile inside.
-    pub fn distance(&self, pos: Pos) -> u16 {
-        let axis = |at: u16, start: u16, length: u16| {
-            start.saturating_sub(at) + (at.saturating_sub(start + (length - 1)))
-        };
-        axis(pos.x, self.x, self.width).max(axis(pos.y, self.y, self.height))
-    }
-}
 
 /// The ground of one tile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -282,21 +219,30 @@ impl Arena {
             .is_none_or(|index| self.exits[index] & (1 << dir as u8) == 0)
     }
 
-    /// The first way near `dir` that a step from `from` can take: straight on, else an eighth to either side.
+    /// The step that a fighter takes who holds `dir`: straight on; else an eighth to either side, along the obstacle;
+    /// else a quarter aside, if the heading is free again from there. None: it stands before a wall.
     /// `taken` says where somebody stands.
     pub fn slide(&self, from: Pos, dir: Dir, taken: impl Fn(Pos) -> bool) -> Option<Dir> {
-        [dir, dir.turned(1), dir.turned(-1)]
-            .into_iter()
-            .find(|&way| {
-                !self.blocked_step(from, way) && from.step(way).is_some_and(|pos| !taken(pos))
-            })
+        let go = |from: Pos, way: Dir| {
+            from.step(way)
+                .filter(|&pos| !self.blocked_step(from, way) && !taken(pos))
+        };
+        let along = [0, 1, -1].map(|eighths| dir.turned(eighths));
+        let aside = [2, -2].map(|eighths| dir.turned(eighths));
+        let slides = along.into_iter().find(|&way| go(from, way).is_some());
+        slides.or_else(|| {
+            let leads_on = |&way: &Dir| go(from, way).and_then(|pos| go(pos, dir)).is_some();
+            aside.into_iter().find(leads_on)
+        })
     }
 
     /// Whether somebody could stand there: ground and objects allow it.
     pub fn passable(&self, pos: Pos) -> bool {
-        self.index(pos).is_some_and(|index| {
-            self.ground[index].walkable && self.cells[index].blocks & (1 << TILE) == 0
-        })
+        self.index(pos).is_some_and(|index| self.passable_at(index))
+    }
+
+    fn passable_at(&self, index: usize) -> bool {
+        self.ground[index].walkable && self.cells[index].blocks & (1 << TILE) == 0
     }
 
     /// Whether nothing stands on the edge between two tiles that touch: an arm reaches across. Diagonally it reaches if
@@ -443,25 +389,24 @@ impl Arena {
     /// Labels the connected components. A free diagonal step implies free straight ones around the corner, so straight
     /// steps are enough.
     fn connect(&self) -> Vec<u16> {
-        const STRAIGHT: [Dir; 4] = [Dir::N, Dir::E, Dir::S, Dir::W];
-        let width = isize::from(self.bounds.width as i16);
+        let width = self.bounds.width as isize;
+        let steps = [(Dir::N, -width), (Dir::E, 1), (Dir::S, width), (Dir::W, -1)];
         let mut labels = vec![0_u16; self.exits.len()];
         let mut label = 0_u16;
         let mut open = Vec::new();
         for start in 0..labels.len() {
-            if labels[start] != 0 || !self.passable(self.pos(start)) {
+            if labels[start] != 0 || !self.passable_at(start) {
                 continue;
             }
             label = label.saturating_add(1);
             labels[start] = label;
             open.push(start);
             while let Some(index) = open.pop() {
-                for dir in STRAIGHT {
+                for (dir, offset) in steps {
                     if self.exits[index] & (1 << dir as u8) == 0 {
                         continue;
                     }
-                    let (dx, dy) = dir.offset();
-                    let next = index.wrapping_add_signed(isize::from(dy) * width + isize::from(dx));
+                    let next = index.wrapping_add_signed(offset);
                     if labels[next] == 0 {
                         labels[next] = label;
                         open.push(next);

@@ -155,6 +155,7 @@ impl Battle {
             return Err(AdmitError::Present);
         };
         self.derive_cache();
+        fighter.settle();
         if !fighter.is_dead() {
             fighter.pos = self.free_tile(fighter.pos).ok_or(AdmitError::Full)?;
         }

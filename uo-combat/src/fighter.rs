@@ -5,7 +5,9 @@ use uo_proto::{
     Action, CharId, Class, Dir, EntityId, Inventory, ItemKind, ObjectKey, Pos, Slot, Spell, Target,
 };
 
+use crate::table::balance::FOES_MAX;
 use crate::table::{self, class_row, item_row, kit};
+use crate::{RESPAWN_MS, STEP_QUEUE};
 
 /// A fighter: place, hits, inventory, and every timer as *remaining* milliseconds, so that it goes on anywhere.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -224,6 +226,18 @@ impl Fighter {
             Act::Drink { .. } => Action::Drink,
             Act::Plant { .. } => Action::Idle,
             Act::Recover { shown } => shown,
+        }
+    }
+
+    /// Makes a fighter that another version wrote fit this one's tables.
+    pub(crate) fn settle(&mut self) {
+        self.hits = self.hits.min(self.hits_max());
+        self.intent.steps.truncate(STEP_QUEUE);
+        self.foes.truncate(FOES_MAX);
+        match self.clocks.dead_ms {
+            Some(_) => self.hits = 0,
+            None if self.hits == 0 => self.clocks.dead_ms = Some(RESPAWN_MS as u32),
+            None => {}
         }
     }
 

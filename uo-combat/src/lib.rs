@@ -5,12 +5,12 @@
 //!
 //! Reading order:
 //! - [`table`]: what objects, items, spells and classes are; the one place for balance;
-//! - [`arena`]: the tiles of a battle, what blocks them and what is connected; [`sight`]: who sees whom;
+//! - [`rect`], [`arena`]: the tiles of a battle, what blocks them and what is connected; [`sight`]: who sees whom;
 //! - [`fighter`]: one fighter's whole portable state;
 //! - [`report`]: what a step tells its caller;
 //! - [`battle`]: the battle itself, coming and going, and the step;
 //! - `order`: what a player may ask for; `tempo`: what a fighter does in its turn;
-//! - `walk`, `path`: steps and ways; `attack`, `damage`, `spell`: harm and healing; `object`: doors, kegs, stones, ruins;
+//! - `walk`, [`path`]: steps and ways; `attack`, `damage`, `spell`: harm and healing; `object`: doors, kegs, stones, ruins;
 //! - `mob`: the will of bandits; `event`: notes for the report;
 //! - `random`: the generator.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
@@ -26,6 +26,7 @@ mod object;
 mod order;
 pub mod path;
 mod random;
+pub mod rect;
 pub mod report;
 pub mod sight;
 mod spell;
@@ -33,9 +34,10 @@ pub mod table;
 mod tempo;
 mod walk;
 
-pub use arena::{Arena, Ground, Rect};
+pub use arena::{Arena, Ground};
 pub use battle::{AdmitError, Battle, MobSpawn, Setup};
 pub use fighter::Fighter;
+pub use rect::Rect;
 pub use report::{BattleEvent, Notice, ObjectHit, Refusal, Report};
 pub use sight::Sight;
 

@@ -136,7 +136,9 @@ fn play(battle: &mut Battle, id: EntityId, seq: u64) {
 }
 
 fn fight(class: Class, versus: Versus, seed: u64) -> Tally {
-    let mut battle = open_field(seed, mobs(versus));
+    let mobs = mobs(versus);
+    let enemies = mobs.len().max(1);
+    let mut battle = open_field(seed, mobs);
     let hero = Fighter::of_class(
         CharId::of_name("hero").entity(),
         "hero",
@@ -175,7 +177,7 @@ fn fight(class: Class, versus: Versus, seed: u64) -> Tally {
                 ..Tally::default()
             };
         }
-        if deaths == mobs(versus).len().max(1) {
+        if deaths == enemies {
             return Tally {
                 won: 1,
                 length_ms: now_ms,

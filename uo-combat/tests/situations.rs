@@ -289,6 +289,34 @@ fn crowd() {
 }
 
 #[test]
+fn steps() {
+    let log = check(
+        "steps",
+        "field 24x9
+         water 8,4
+         tree 4,7
+         mage mage 20,2
+         warrior hero 3,4
+         warrior slider 3,7
+         watch hero
+         watch slider
+         at 0 hero step e
+         at 0 hero step e
+         at 0 hero step e
+         at 0 hero step e
+         at 0 hero step e
+         at 1500 hero step e
+         at 1500 hero step e
+         at 0 slider move e
+         at 1000 slider move none
+         at 2000 hero walk 3,7
+         at 2000 slider walk 3,7
+         run 6000",
+    );
+    assert_eq!(log.matches("StepRejected").count(), 3);
+}
+
+#[test]
 fn items() {
     check(
         "items",

@@ -143,7 +143,10 @@ pub enum Output {
         number: u64,
     },
     /// The release is final.
-    Released,
+    Released {
+        /// The number that the row went to.
+        number: u64,
+    },
     /// It is another's (or nobody's): drop whatever is here of it. The row, as far as it is known.
     Gone(Option<ClaimRow>),
 }
@@ -236,16 +239,18 @@ impl Claim {
                 let number = *number;
                 self.release(number, context)
             }
-            (Claim::Releasing { .. }, Input::Applied) => {
+            (Claim::Releasing { attempt }, Input::Applied) => {
+                let number = attempt.to.number;
                 *self = Claim::Free;
-                Output::Released
+                Output::Released { number }
             }
             (Claim::Releasing { attempt }, Input::Refused(row)) => {
                 if settles(attempt, row.as_ref()) == Settled::Open {
                     return Output::RetryLater;
                 }
+                let number = attempt.to.number;
                 *self = Claim::Free;
-                Output::Released
+                Output::Released { number }
             }
             (Claim::Outgoing { .. } | Claim::Claiming { .. }, Input::Given) => {
                 *self = Claim::Free;

@@ -77,7 +77,7 @@ impl SimCore {
         let id = attach.char_id;
         if self.characters.contains_key(&id) {
             self.attach_again(attach);
-        } else if self.stopping || self.is_under_way(id) {
+        } else if self.stopping || self.is_starting() || self.is_under_way(id) {
             self.refuse_attach(&attach, AttachRefusal::NotNow);
         } else {
             let entering = Entering {

@@ -116,7 +116,7 @@ impl SimCore {
             },
             Output::Seal { number } => self.seal(who, number),
             Output::Serve { number } => self.serve(who, number),
-            Output::Released => self.released(who),
+            Output::Released { number } => self.released(who, number),
             Output::Gone(row) => match who {
                 Who::Region(region) => self.region_gone(region, row),
                 Who::Entering(id) => self.entering_gone(id, row),
@@ -161,9 +161,9 @@ impl SimCore {
         }
     }
 
-    fn released(&mut self, who: Who) {
+    fn released(&mut self, who: Who, number: u64) {
         match who {
-            Who::Region(region) => self.region_released(region),
+            Who::Region(region) => self.region_released(region, number),
             Who::Leaving(id) => self.left(id),
             // Only those two are ever released.
             Who::Entering(_) | Who::Owned(_) | Who::Outgoing(_) | Who::Arrival(_) => {}

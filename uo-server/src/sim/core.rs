@@ -129,8 +129,11 @@ pub struct SimCore {
     pub(super) slots: Vec<Slot>,
     /// Who else holds which regions, as far as is known.
     pub(super) elsewhere: BTreeMap<RegionId, (u64, Holder)>,
-    /// Regions whose holder changed since that was told.
-    pub(super) untold: BTreeSet<RegionId>,
+    /// Regions that are still to be taken, and those that are being taken; none: the leases are not read yet.
+    pub(super) wanted: Option<VecDeque<RegionId>>,
+    pub(super) taking: BTreeSet<RegionId>,
+    /// Regions taken and released since that was told, with their new numbers.
+    pub(super) untold: BTreeMap<RegionId, (u64, Option<Holder>)>,
     pub(super) entering: BTreeMap<CharId, Entering>,
     pub(super) characters: BTreeMap<CharId, Character>,
     pub(super) outgoing: BTreeMap<CharId, Outgoing>,
@@ -167,7 +170,9 @@ impl SimCore {
             stopped: false,
             slots: (0..regions).map(|_| Slot::default()).collect(),
             elsewhere: BTreeMap::new(),
-            untold: BTreeSet::new(),
+            wanted: None,
+            taking: BTreeSet::new(),
+            untold: BTreeMap::new(),
             entering: BTreeMap::new(),
             characters: BTreeMap::new(),
             outgoing: BTreeMap::new(),

@@ -1,7 +1,7 @@
 //! Regions: taking them at the start, serving them, what their objects need, and giving them up.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use uo_combat::{AdmitError, Fighter};
 use uo_proto::{ObjectKey, ObjectState, Pos, RegionId};
@@ -24,8 +24,6 @@ pub(super) struct Slot {
     pub(super) task: Task,
     /// Its row when the leases were read; none: there was none, or it was used already.
     row: Option<ClaimRow>,
-    /// Whether it is still to be taken.
-    is_wanted: bool,
     /// What was loaded, until it is opened.
     loaded: Vec<ObjectState>,
     pub(super) region: Option<Region>,
@@ -71,34 +69,29 @@ impl SimCore {
                 slot.row = Some(row);
             }
         }
-        for slot in &mut self.slots {
-            slot.is_wanted = true;
-        }
+        let regions = (0..self.slots.len() as u32).map(RegionId);
+        self.wanted = Some(regions.collect());
         self.take_regions();
     }
 
     /// Begins claims until as many are under way as may be.
-    pub(super) fn take_regions(&mut self) {
-        if self.stopping {
-            return;
-        }
-        let mut under_way = self
-            .slots
-            .iter()
-            .filter(|slot| !slot.is_free() && !slot.is_served())
-            .count();
-        for index in 0..self.slots.len() {
-            if under_way >= REGION_CLAIMS_MAX {
+    fn take_regions(&mut self) {
+        while !self.stopping && self.taking.len() < REGION_CLAIMS_MAX {
+            let Some(id) = self.wanted.as_mut().and_then(VecDeque::pop_front) else {
                 return;
-            }
-            let slot = &mut self.slots[index];
-            if std::mem::take(&mut slot.is_wanted) {
-                let row = slot.row.take();
-                under_way += 1;
-                let region = RegionId(index as u32);
-                self.drive(Who::Region(region), Input::TakeSeen(row));
-            }
+            };
+            let Some(slot) = self.slot_mut(id) else {
+                continue;
+            };
+            let row = slot.row.take();
+            self.taking.insert(id);
+            self.drive(Who::Region(id), Input::TakeSeen(row));
         }
+    }
+
+    /// Whether the regions that this node wants at its start are not all decided yet.
+    pub(super) fn is_starting(&self) -> bool {
+        self.wanted.as_ref().is_none_or(|wanted| !wanted.is_empty()) || !self.taking.is_empty()
     }
 
     pub(super) fn objects_loaded(&mut self, who: Who, rows: &[(ObjectKey, Vec<u8>)]) {
@@ -152,8 +145,10 @@ impl SimCore {
         slot.region = Some(region);
         slot.journal = Some(Journal::new(id, epoch));
         self.elsewhere.remove(&id);
-        self.untold.insert(id);
+        self.untold
+            .insert(id, (epoch, Some(self.config.me.clone())));
         self.tell_neighbours(id, true, &differences);
+        self.taking.remove(&id);
         self.take_regions();
     }
 
@@ -199,6 +194,7 @@ impl SimCore {
     /// Somebody else has it.
     pub(super) fn region_gone(&mut self, id: RegionId, row: Option<ClaimRow>) {
         self.close_region(id);
+        self.taking.remove(&id);
         if let Some(ClaimRow {
             holder: Some(holder),
             number,
@@ -210,9 +206,9 @@ impl SimCore {
         self.take_regions();
     }
 
-    pub(super) fn region_released(&mut self, id: RegionId) {
+    pub(super) fn region_released(&mut self, id: RegionId, number: u64) {
         self.close_region(id);
-        self.untold.insert(id);
+        self.untold.insert(id, (number, None));
     }
 
     /// Ends a region that is ours no longer. Whoever was in it is without a battle, and looks for one.
@@ -243,13 +239,14 @@ impl SimCore {
     }
 
     pub(super) fn subscribe(&mut self, node: NodeName, id: RegionId) {
+        let is_starting = self.is_starting();
         let Some(slot) = self.slot_mut(id) else {
             return;
         };
         if let Some(region) = &mut slot.region {
             slot.subscribers.insert(node.clone());
             region.subscribe(node);
-        } else if !slot.is_free() || slot.is_wanted {
+        } else if is_starting {
             slot.subscribers.insert(node);
         } else {
             let message = ToGateway::FeedEnd {
@@ -317,12 +314,30 @@ impl SimCore {
             }
             match holder {
                 Some(holder) if holder != self.config.me => {
-                    self.elsewhere.insert(region, (epoch, holder));
+                    self.elsewhere.insert(region, (epoch, holder.clone()));
+                    self.show_borders(region, &holder);
                 }
                 _ => {
                     self.elsewhere.remove(&region);
                 }
             }
+        }
+    }
+
+    /// Whoever took `region` gets to know what differs in the regions around it that run here.
+    fn show_borders(&mut self, region: RegionId, holder: &Holder) {
+        for beside in self.config.world.clone().neighbours(region) {
+            let Some(ours) = self.slot(beside).and_then(|slot| slot.region.as_ref()) else {
+                continue;
+            };
+            let message = ToSim::ObjectChanges {
+                region: beside,
+                epoch: ours.epoch(),
+                tick: ours.tick_count(),
+                full: true,
+                objects: ours.differences(),
+            };
+            self.send_sim(holder.node.clone(), message);
         }
     }
 
@@ -333,11 +348,7 @@ impl SimCore {
         }
         let changes: Vec<_> = std::mem::take(&mut self.untold)
             .into_iter()
-            .map(|id| {
-                let region = self.slot(id).and_then(|slot| slot.region.as_ref());
-                let holder = region.map(|_| self.config.me.clone());
-                (id, region.map_or(0, Region::epoch), holder)
-            })
+            .map(|(id, (number, holder))| (id, number, holder))
             .collect();
         for node in self.config.told.clone() {
             let changes = changes.clone();

@@ -160,7 +160,7 @@ fn nothing_is_held_before_the_seal_nor_after_the_release_began() {
     let release = node.cas(Input::Release);
     assert_eq!(node.claim.held(), None);
     assert_eq!((release.to.holder, release.to.number), (None, 2));
-    assert_eq!(node.give(Input::Applied), Output::Released);
+    assert_eq!(node.give(Input::Applied), Output::Released { number: 2 });
 }
 
 #[test]
@@ -261,7 +261,7 @@ impl Exploration {
                 Output::RetryLater
                 | Output::Nothing
                 | Output::Serve { .. }
-                | Output::Released
+                | Output::Released { .. }
                 | Output::Gone(_) => None,
             };
         }

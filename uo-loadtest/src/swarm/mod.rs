@@ -29,8 +29,6 @@ use mix::Mix;
 use summary::{Counted, Summary};
 use tally::{Tally, Watch};
 
-/// How long after the ramp the last bots may still be on their way in.
-const GRACE: Duration = Duration::from_secs(15);
 /// Most bots of one process: each needs a port of its own towards a gateway.
 const BOTS_MAX: usize = 20_000;
 
@@ -49,6 +47,9 @@ pub struct Arguments {
     /// Over what time the bots log in, one after the other.
     #[arg(long, value_parser = duration, default_value = "10s")]
     ramp: Duration,
+    /// How long after the ramp the last bots may still be on their way in.
+    #[arg(long, value_parser = duration, default_value = "15s")]
+    grace: Duration,
     /// How long to measure after the ramp, in seconds.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
@@ -131,7 +132,7 @@ impl Swarm {
     /// Ramp, measurement, summary.
     async fn course(mut self) -> anyhow::Result<bool> {
         self.watch_until(self.began + self.arguments.ramp).await;
-        let patience = Instant::now() + GRACE;
+        let patience = Instant::now() + self.arguments.grace;
         while !self.all_in() && Instant::now() < patience {
             self.watch_until(Instant::now() + Duration::from_secs(1))
                 .await;
@@ -186,14 +187,14 @@ impl Swarm {
             let window = self.tally.take_window();
             let second = self.counted().since(&before);
             println!(
-                "{:>4}s  in {}/{}  orders {:.0}/s  deltas {:.0}/s  p50 {:.1} ms  p99 {:.1} ms  lost {}",
+                "{:>4}s  in {}/{}  orders {:.0}/s  deltas {:.0}/s  p50 {} ms  p99 {} ms  lost {}",
                 self.began.elapsed().as_secs(),
                 self.tally.in_world(),
                 self.arguments.bots,
                 second.per_second(second.orders),
                 second.per_second(second.deltas),
-                window.value_at_quantile(0.5) as f64 / 1e3,
-                window.value_at_quantile(0.99) as f64 / 1e3,
+                summary::quantile_text(&window, 0.5),
+                summary::quantile_text(&window, 0.99),
                 self.tally.counters.lost.load(Relaxed),
             );
         }

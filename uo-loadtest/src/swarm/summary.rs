@@ -162,12 +162,8 @@ impl Summary<'_> {
         let tick_ms = |share| Some(after.quantile(before, "uo_tick_seconds", share)? * 1e3);
         let total = after.growth(before, "uo_ticks_total");
         let late = after.growth(before, "uo_ticks_late_total");
-        let world = WORLD_COUNTERS.map(|(name, metric)| {
-            let value = after
-                .growth(before, metric)
-                .map_or(Value::Null, Value::from);
-            (name.to_owned(), value)
-        });
+        let world = WORLD_COUNTERS
+            .map(|(name, metric)| (name.to_owned(), whole(after.growth(before, metric))));
         Some(json!({
             "tick_ms": { "p50": tick_ms(0.5), "p99": tick_ms(0.99), "max": self.longest_tick_ms() },
             "late_ticks": late.zip(total).map(|(late, total)| late / total.max(1.0)),
@@ -211,10 +207,10 @@ impl Summary<'_> {
         );
         let latency = self.tally.latencies();
         println!(
-            "  order to delta, at the client: p50 {:.1} ms, p99 {:.1} ms, max {:.1} ms over {} orders; {} unanswered",
-            ms(latency.value_at_quantile(0.5)),
-            ms(latency.value_at_quantile(0.99)),
-            ms(latency.max()),
+            "  order to delta, at the client: p50 {} ms, p99 {} ms, max {} ms over {} orders; {} unanswered",
+            quantile_text(&latency, 0.5),
+            quantile_text(&latency, 0.99),
+            quantile_text(&latency, 1.0),
             latency.len(),
             counters.orders_unanswered.load(Relaxed),
         );
@@ -279,8 +275,15 @@ fn whole(count: Option<f64>) -> Value {
     count.map_or(Value::Null, |count| (count as u64).into())
 }
 
-fn ms(us: u64) -> f64 {
-    us as f64 / 1e3
+/// A quantile in milliseconds; none where nothing was recorded.
+fn quantile_ms(latency: &Histogram<u64>, quantile: f64) -> Option<f64> {
+    let us = latency.value_at_quantile(quantile).min(latency.max());
+    (!latency.is_empty()).then_some(us as f64 / 1e3)
+}
+
+/// The same for people.
+pub fn quantile_text(latency: &Histogram<u64>, quantile: f64) -> String {
+    quantile_ms(latency, quantile).map_or("-".into(), |ms| format!("{ms:.1}"))
 }
 
 fn ratio(count: u64, of: u64) -> f64 {
@@ -289,9 +292,9 @@ fn ratio(count: u64, of: u64) -> f64 {
 
 fn quantiles(latency: &Histogram<u64>) -> Value {
     json!({
-        "p50": ms(latency.value_at_quantile(0.5)),
-        "p99": ms(latency.value_at_quantile(0.99)),
-        "max": ms(latency.max()),
+        "p50": quantile_ms(latency, 0.5),
+        "p99": quantile_ms(latency, 0.99),
+        "max": quantile_ms(latency, 1.0),
     })
 }
 

@@ -1,0 +1,149 @@
+//! Bots against a whole server in this process, over real sockets.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::time::Duration;
+
+use clap::Parser;
+use serde_json::Value;
+use tokio::process::Command;
+use uo_proto::{Dir, Encoding, Order, ServerMsg};
+use uo_sdk::{Client, Event, Options};
+use uo_server::config::{Args, Config};
+use uo_server::node::{Node, start_node};
+
+async fn server() -> Node {
+    let args = Args::parse_from([
+        "uo-server",
+        "--store=mem",
+        "--map=128",
+        "--listen=127.0.0.1:0",
+        "--admin=127.0.0.1:0",
+    ]);
+    start_node(Config::check(args).unwrap()).await.unwrap()
+}
+
+/// Nothing here takes a minute unless it hangs.
+async fn soon<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(60), future)
+        .await
+        .expect("it should have happened by now")
+}
+
+/// Runs the swarm with these arguments more; whether it passed, and its report.
+async fn swarm(arguments: &[String]) -> (bool, Value) {
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("report.json");
+    let output = Command::new(env!("CARGO_BIN_EXE_uo-loadtest"))
+        .args(["swarm", "--bots=8", "--ramp=1s", "--seconds=3"])
+        .arg("--json")
+        .arg(&report)
+        .args(arguments)
+        .output();
+    let output = soon(output).await.unwrap();
+    let text = std::fs::read(report).unwrap_or_else(|error| {
+        panic!("{error}: {}", String::from_utf8_lossy(&output.stderr));
+    });
+    let report = serde_json::from_slice(&text).unwrap();
+    (output.status.success(), report)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_swarm_plays_and_reports() {
+    let node = server().await;
+    let gateway = format!("--gateways=ws://{}", node.listen);
+    for encoding in ["json", "msgpack"] {
+        let (passed, report) = swarm(&[
+            gateway.clone(),
+            format!("--admin=http://{}", node.admin),
+            format!("--encoding={encoding}"),
+            format!("--seed={}", encoding.len()),
+        ])
+        .await;
+        assert!(passed, "{report:#}");
+        assert_eq!(report["sessions"]["logins"], 8);
+        assert_eq!(report["sessions"]["lost"], 0);
+        assert_eq!(report["swarm"]["protocol_errors"], 0);
+        assert!(report["order_to_delta_ms"]["p50"].as_f64() > Some(0.0));
+        assert!(report["ticks"]["total"].as_u64() > Some(0), "{report:#}");
+        assert!(report["world"]["deaths"].is_u64(), "{report:#}");
+    }
+    node.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_swarm_that_cannot_get_in_fails() {
+    // A port that nobody listens on: it was free a moment ago and is not given out again at once.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let gateway = format!("--gateways=ws://{}", free.local_addr().unwrap());
+    drop(free);
+    let (passed, report) = swarm(&[gateway, "--grace=1s".into()]).await;
+    assert!(!passed);
+    assert_eq!(report["swarm"]["bots_in"], 0);
+    assert_eq!(report["order_to_delta_ms"]["p50"], Value::Null);
+}
+
+/// Plays until an event is what is looked for; broken promises are counted as failures.
+async fn until(client: &mut Client, found: impl Fn(&Event, &Client) -> bool) {
+    soon(async {
+        loop {
+            let event = client.next().await;
+            if let Event::Violation(violation) = &event {
+                panic!("{violation}");
+            }
+            if found(&event, client) {
+                return;
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_order_is_answered_once_over_lost_lines() {
+    let node = server().await;
+    for encoding in [Encoding::Json, Encoding::MessagePack] {
+        let options = Options {
+            encoding,
+            ..Options::new(
+                format!("ws://{}", node.listen),
+                format!("lost-{}", encoding.subprotocol().len()),
+            )
+        };
+        let mut client = soon(Client::connect(options)).await.unwrap();
+        let mut answers: BTreeMap<u64, u32> = BTreeMap::new();
+        for round in 0..10 {
+            // Asked of the owner, and answered on the private stream.
+            let target = uo_proto::Target::Entity(client.world().my_id().unwrap());
+            let asked = client.send(Order::Look { target }).unwrap();
+            client
+                .send(Order::Step {
+                    dir: Dir::ALL[round % 8],
+                })
+                .unwrap();
+            if round % 2 == 0 {
+                // Lost before the answer can be read: it must come after the resume, and not twice.
+                client.drop_connection();
+            }
+            let mut answered = false;
+            soon(async {
+                while !(answered && client.session().orders_waiting() == 0) {
+                    match client.next().await {
+                        Event::Violation(violation) => panic!("{violation}"),
+                        Event::Message(ServerMsg::Looked(looked)) => {
+                            *answers.entry(looked.seq).or_default() += 1;
+                            answered |= looked.seq == asked;
+                        }
+                        _ => {}
+                    }
+                }
+            })
+            .await;
+        }
+        assert_eq!(answers.len(), 10);
+        assert!(answers.values().all(|&times| times == 1), "{answers:?}");
+        client.send(Order::Logout).unwrap();
+        until(&mut client, |event, _| matches!(event, Event::Stopped(_))).await;
+    }
+    node.stop().await.unwrap();
+}

@@ -109,7 +109,7 @@ fn give_orders(battle: &mut Battle, ids: &[EntityId]) {
                 x: 20 + seq as u16 % 50,
                 y: 60,
             },
-            1 => Order::Attack {
+            1..6 => Order::Attack {
                 target: Target::Entity(ids[(seq * 7 % 100) as usize]),
             },
             _ => Order::Attack { target },
@@ -125,20 +125,34 @@ fn steps(c: &mut Criterion) {
         let mut battle = start.clone();
         let mut left = 0;
         b.iter(|| {
-            // A fight of 20 s, again and again: nobody is left after longer.
+            // The same five seconds again and again: much longer, and half of them lie dead.
             if left == 0 {
                 battle.clone_from(&start);
                 let ids: Vec<EntityId> = battle.players().collect();
                 give_orders(&mut battle, &ids);
-                left = 400;
+                left = 100;
             }
             left -= 1;
             battle.step(&mut report);
             black_box(&report);
         });
     });
-    let mut idle = battle(12);
+    let mut end = start.clone();
     let mut report = Report::default();
+    (0..100).for_each(|_| end.step(&mut report));
+    let alive = |battle: &Battle| {
+        battle
+            .entities()
+            .filter_map(|id| battle.state(id))
+            .filter(|state| state.hits > 0)
+            .count()
+    };
+    println!(
+        "alive at the start {}, after five seconds {}",
+        alive(&start),
+        alive(&end)
+    );
+    let mut idle = battle(12);
     for _ in 0..3 {
         idle.step(&mut report);
     }

@@ -8,7 +8,7 @@ use uo_proto::{Dir, Pos};
 use crate::{Arena, Rect};
 
 /// Steps that a way costs more where somebody stands now who may have moved on by then.
-const CROWD_COST: u16 = 3;
+const CROWD_COST: u16 = 1;
 /// Who stands within this many tiles of the start is in the way; who stands further off only costs.
 const CROWD_TILES: u16 = 6;
 /// A goal is enclosed if no more than this many tiles are connected to it.

@@ -3,6 +3,7 @@
 
 mod feeds;
 mod locating;
+mod merge;
 mod orders;
 mod rig;
 mod sessions;

@@ -208,7 +208,13 @@ mod tests {
     proptest! {
         /// Red when `REACH` is one less, or when `each_near` takes the radius one shorter.
         #[test]
-        fn nothing_in_sight_is_overlooked(centres in prop::collection::vec(pos(), 1..20), change in pos()) {
+        fn nothing_in_sight_is_overlooked(
+            offsets in prop::collection::vec((-40..=40_i16, -40..=40_i16), 1..20),
+            change in pos(),
+        ) {
+            let around = |at: u16, by: i16| at.saturating_add_signed(by).min(SIZE - 1);
+            let centre = |&(x, y): &(i16, i16)| Pos::new(around(change.x, x), around(change.y, y));
+            let centres: Vec<Pos> = offsets.iter().map(centre).collect();
             let mut grid = Grid::new(SIZE);
             for (slot, &centre) in centres.iter().enumerate() {
                 grid.insert(Kind::Sessions, slot as u32, CellId::at(centre));

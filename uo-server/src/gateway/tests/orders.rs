@@ -59,6 +59,23 @@ fn acknowledged_orders_are_forgotten_and_the_client_is_told() {
     assert_eq!(rig.client(conn).take_got(), []);
 }
 
+/// Red when `follow_touched` believes any number.
+#[test]
+fn the_orders_of_an_earlier_session_acknowledge_none_of_this_one() {
+    let mut rig = Rig::new();
+    let ann = rig.place("ann", 100, 100);
+    let conn = rig.enter("ann");
+    rig.client(conn).take_got();
+    rig.order(conn, 1, Order::Stop);
+    rig.apply_order(ann, 50);
+    rig.tick();
+    assert_eq!(rig.client(conn).take_got(), []);
+    rig.apply_order(ann, 1);
+    rig.tick();
+    assert_eq!(rig.client(conn).deltas(), 1);
+    assert_eq!(rig.core.session_states()[0].orders, (1, 1));
+}
+
 #[test]
 fn another_owner_is_sent_what_is_not_acknowledged() {
     let mut rig = Rig::new();

@@ -445,7 +445,12 @@ impl Rig {
 
     /// 50 ms pass, and the sim sends what changed.
     pub fn tick(&mut self) {
-        self.pass(50);
+        self.tick_after(50);
+    }
+
+    /// So much time passes, and the sim sends what changed.
+    pub fn tick_after(&mut self, ms: u64) {
+        self.pass(ms);
         self.tick += 1;
         let changed = std::mem::take(&mut self.changed);
         let events = std::mem::take(&mut self.events);

@@ -23,6 +23,27 @@ fn a_session_with_nothing_new_gets_nothing() {
     assert_eq!(rig.client(conn).take_got(), []);
 }
 
+/// Red when a session may have a second delta in a tick.
+#[test]
+fn a_session_has_one_delta_a_tick_and_the_rest_in_the_next() {
+    let mut rig = Rig::new();
+    rig.place("ann", 100, 100);
+    let bob = rig.place("bob", 105, 100);
+    let conn = rig.enter("ann");
+    rig.tick();
+    rig.client(conn).take_got();
+    rig.walk(bob, 106, 100);
+    rig.tick();
+    assert_eq!(rig.client(conn).deltas(), 1);
+    // Another sim's feed, or one that was late.
+    rig.walk(bob, 107, 100);
+    rig.tick_after(10);
+    assert_eq!(rig.client(conn).deltas(), 1);
+    rig.pass(20);
+    assert_eq!(rig.client(conn).deltas(), 2);
+    assert_eq!(rig.client(conn).entities[&bob].state.x, 107);
+}
+
 /// Red when fragments are made per session.
 #[test]
 fn what_many_see_is_encoded_once() {

@@ -144,8 +144,6 @@ pub struct Client {
     pub inventory_saved: u64,
     /// How often each line was heard through each start of a gateway: another one may be behind, and tell it again.
     heard: BTreeMap<((usize, u32), String), u32>,
-    /// The last line heard of each speaker and session, likewise.
-    heard_last: BTreeMap<((usize, u32), String, u32), u64>,
     /// Until then acks of before a crash may still arrive.
     pub lenient_until: Millis,
     pub stats: Stats,
@@ -180,7 +178,6 @@ impl Client {
             inventories: BTreeMap::new(),
             inventory_saved: 0,
             heard: BTreeMap::new(),
-            heard_last: BTreeMap::new(),
             lenient_until: 0,
             stats: Stats::default(),
         }
@@ -271,7 +268,7 @@ impl Client {
             ServerMsg::Said(said) => self.said(said, ledger)?,
             ServerMsg::Saved(saved) => self.saved(saved)?,
             ServerMsg::Missed(missed) => self.missed(missed)?,
-            ServerMsg::Inventory(inventory) => self.inventory(inventory)?,
+            ServerMsg::Inventory(inventory) => self.inventory(now, inventory)?,
             ServerMsg::Error(error) => match error.private {
                 Some(private) => self.private(private)?,
                 None if error.code == ErrorCode::Invalid => {
@@ -426,17 +423,6 @@ impl Client {
                 "{text:?} was heard {heard} times: an order was applied twice"
             ));
         }
-        let mut parts = text.rsplitn(3, '/');
-        let mut number = || parts.next().and_then(|part| part.parse::<u64>().ok());
-        let (Some(seq), Some(login)) = (number(), number()) else {
-            return Err(format!("{text:?} is no line of ours"));
-        };
-        let speaker = (through, said.speech.name, login as u32);
-        let last = self.heard_last.entry(speaker).or_default();
-        if seq <= *last && times == 1 {
-            return Err(format!("{text:?} was heard after order {last}"));
-        }
-        *last = (*last).max(seq);
         Ok(())
     }
 
@@ -466,7 +452,7 @@ impl Client {
         Ok(())
     }
 
-    fn inventory(&mut self, message: InventoryMsg) -> Checked {
+    fn inventory(&mut self, now: Millis, message: InventoryMsg) -> Checked {
         self.private(message.private)?;
         let inventory = message.inventory;
         if inventory.version < self.inventory_saved {
@@ -474,6 +460,9 @@ impl Client {
                 "inventory {} was saved, and {} came back",
                 self.inventory_saved, inventory.version
             ));
+        }
+        if now < self.lenient_until {
+            return Ok(()); // It may tell of what a crash has taken back since.
         }
         let version = inventory.version;
         match self.inventories.insert(version, inventory.clone()) {

@@ -4,7 +4,7 @@
 //! Everything in a run follows from its seed. `UO_SEEDS=1000` runs so many, `UO_SEED=17` replays one and prints what
 //! happened in it.
 //!
-//! Reading order: `plan` (what a seed makes of a run), `shard` (the loop), `store`, `faults`, `client` and `script` (the
+//! Reading order: `plan` (what a seed makes of a run), `shard` (the loop), `wires` (the players' connections), `store`, `faults`, `client` and `script` (the
 //! players), `watch` and `truth` (what must hold).
 #![allow(missing_docs, reason = "a test")]
 
@@ -21,6 +21,7 @@ mod simulated {
     pub mod store;
     pub mod truth;
     pub mod watch;
+    pub mod wires;
 }
 
 use simulated::run::{run, run_seeds, seeds};

@@ -595,12 +595,8 @@ impl Rig {
     }
 
     pub fn leases_hint(&mut self, epoch: u64) {
-        let holder = Some(self.sim.clone());
-        let changes = self
-            .leases
-            .keys()
-            .map(|&region| (region, epoch, holder.clone()))
-            .collect();
+        let told = |&region: &RegionId| (region, epoch, Some(self.sim.clone()));
+        let changes = self.leases.keys().map(told).collect();
         self.peer(ToGateway::Leases(Leases { changes }));
     }
 }

@@ -6,7 +6,7 @@ use super::rig::{Rig, holder};
 use crate::gateway::core::Input;
 use crate::identity::Nonce;
 use crate::limits::ATTACH_WAIT_MS;
-use crate::peer::message::AttachRefusal;
+use crate::peer::message::{AttachRefusal, Leases};
 use crate::peer::{ToGateway, ToSim};
 use crate::store::ClaimRow;
 
@@ -21,6 +21,19 @@ fn worlds(messages: &[ServerMsg]) -> Vec<WorldStatus> {
 fn attaches(rig: &Rig) -> usize {
     let is_attach = |message: &&ToSim| matches!(message, ToSim::Attach(_));
     rig.sent.iter().filter(is_attach).count()
+}
+
+impl Rig {
+    /// Nobody holds any region.
+    pub fn release_regions(&mut self) {
+        self.leases.values_mut().for_each(|row| row.holder = None);
+    }
+
+    pub fn leases_hint(&mut self, epoch: u64) {
+        let told = |&region: &RegionId| (region, epoch, Some(self.sim.clone()));
+        let changes = self.leases.keys().map(told).collect();
+        self.peer(ToGateway::Leases(Leases { changes }));
+    }
 }
 
 #[test]

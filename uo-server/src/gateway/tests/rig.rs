@@ -13,9 +13,7 @@ use uo_world::World;
 use crate::Millis;
 use crate::gateway::core::{Config, ConnId, Effect, GatewayCore, Input};
 use crate::identity::{BootId, Holder, NodeName, Nonce};
-use crate::peer::message::{
-    AttachRefusal, Attached, FeedDelta, FeedEntity, FeedEvent, FeedFull, Leases,
-};
+use crate::peer::message::{AttachRefusal, Attached, FeedDelta, FeedEntity, FeedEvent, FeedFull};
 use crate::peer::{Message, ToGateway, ToSim};
 use crate::store::{ClaimRow, Reply, Request, Right, SessionRow, TokenHash};
 
@@ -587,16 +585,5 @@ impl Rig {
         let orders = orders.collect();
         self.sent.clear();
         orders
-    }
-
-    /// Nobody holds any region.
-    pub fn release_regions(&mut self) {
-        self.leases.values_mut().for_each(|row| row.holder = None);
-    }
-
-    pub fn leases_hint(&mut self, epoch: u64) {
-        let told = |&region: &RegionId| (region, epoch, Some(self.sim.clone()));
-        let changes = self.leases.keys().map(told).collect();
-        self.peer(ToGateway::Leases(Leases { changes }));
     }
 }

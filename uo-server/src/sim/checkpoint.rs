@@ -279,8 +279,10 @@ impl SimCore {
         let was_dirty = character.checkpoint.is_dirty;
         let saved = character.checkpoint.saved;
         character.generation = generation;
+        // What happened since the seal was made is not in it.
         character.checkpoint = Checkpoint {
             saved,
+            is_dirty: was_dirty,
             ..Checkpoint::sealed()
         };
         let is_leaving = character.is_leaving;

@@ -60,6 +60,9 @@ pub(super) enum Asked {
 pub(super) struct Task {
     pub(super) claim: Claim,
     pub(super) ticket: Option<Ticket>,
+    /// The newest seal and its number: one that is repeated has the same stamps, so it has the same content, whatever
+    /// happened meanwhile.
+    seal: Option<(u64, Request)>,
 }
 
 impl SimCore {
@@ -137,6 +140,10 @@ impl SimCore {
     }
 
     fn seal(&mut self, who: Who, number: u64) {
+        let kept = self.task(who).and_then(|task| task.seal.clone());
+        if let Some((_, request)) = kept.filter(|(of, _)| *of == number) {
+            return self.ask_for(who, request);
+        }
         let request = match who {
             Who::Region(region) => self.region_seal(region, number),
             Who::Entering(id) => self.entering_seal(id, number),
@@ -146,11 +153,17 @@ impl SimCore {
             Who::Leaving(_) => None,
         };
         if let Some(request) = request {
+            if let Some(task) = self.task(who) {
+                task.seal = Some((number, request.clone()));
+            }
             self.ask_for(who, request);
         }
     }
 
     fn serve(&mut self, who: Who, number: u64) {
+        if let Some(task) = self.task(who) {
+            task.seal = None;
+        }
         match who {
             Who::Region(region) => self.serve_region(region, number),
             Who::Entering(id) => self.enter(id, number),

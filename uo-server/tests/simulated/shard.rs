@@ -480,7 +480,8 @@ impl Shard {
         self.fold(&request);
         let asker = (node, self.life(node));
         self.note(|| format!("{} asks {request:?}", node.name()));
-        if let Err(why) = self.note_seal(&request) {
+        let inspected = self.store.inspect(&request);
+        if let Err(why) = inspected.and_then(|()| self.note_seal(&request)) {
             self.broken.get_or_insert(why);
         }
         let steps = self.store.ask(self.now, &self.plan, asker, ticket, request);

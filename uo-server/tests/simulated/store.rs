@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use uo_server::Millis;
 use uo_server::sim::core::Ticket;
 use uo_server::store::tables::Tables;
-use uo_server::store::{ClaimRow, Reply, Request, Right, StoreError};
+use uo_server::store::{ClaimRow, Reply, Request, Right, Stamp, StoreError};
 
 use super::dice::Dice;
 use super::plan::Plan;
@@ -46,6 +46,8 @@ pub struct ModelStore {
     outage_until: Millis,
     /// The highest number each right was ever seen with.
     numbers: BTreeMap<Right, u64>,
+    /// What each stamp was used for: equal stamps merge cell by cell, so content may never differ under one.
+    stamps: BTreeMap<(Right, Stamp), Request>,
     pub unknowns: u64,
 }
 
@@ -58,6 +60,7 @@ impl ModelStore {
             next: 0,
             outage_until: 0,
             numbers: BTreeMap::new(),
+            stamps: BTreeMap::new(),
             unknowns: 0,
         }
     }
@@ -65,6 +68,25 @@ impl ModelStore {
     /// Until then nobody gets an answer.
     pub fn go_out(&mut self, until: Millis) {
         self.outage_until = self.outage_until.max(until);
+    }
+
+    /// Whether a request is one that may be sent at all.
+    pub fn inspect(&mut self, request: &Request) -> Result<(), String> {
+        let used = match request {
+            Request::CharacterWrite { char_id, stamp, .. } => (Right::Character(*char_id), *stamp),
+            Request::CharacterSeal {
+                char_id, number, ..
+            } => (Right::Character(*char_id), seal(*number)),
+            Request::ObjectsWrite { region, stamp, .. } => (Right::Region(*region), *stamp),
+            Request::ObjectsSeal { region, number, .. } => (Right::Region(*region), seal(*number)),
+            _ => return Ok(()),
+        };
+        match self.stamps.insert(used, request.clone()) {
+            Some(before) if before != *request => {
+                Err(format!("{used:?} stamps both {before:?} and {request:?}"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Takes a request, and tells what is to happen when.
@@ -154,6 +176,11 @@ impl ModelStore {
             _ => None,
         }
     }
+}
+
+/// The stamp of a seal's rows.
+fn seal(number: u64) -> Stamp {
+    Stamp { number, n: 1 }
 }
 
 /// Numbers only grow, by whoever writes them.

@@ -37,6 +37,11 @@ use crate::sys;
 
 /// A stop that takes longer than this is ended anyway.
 const STOP_WAIT: Duration = Duration::from_secs(30);
+/// How long a stop waits, once the sim is done, for clients to read their farewell. Most have by then; those that do not
+/// read at all never will.
+const FAREWELL_WAIT: Duration = Duration::from_secs(1);
+/// How often it is looked whether they have.
+const FAREWELL_LOOK: Duration = Duration::from_millis(5);
 
 /// A running node.
 pub struct Node {
@@ -50,7 +55,9 @@ pub struct Node {
     gateway: crossbeam_channel::Sender<GatewayMail>,
     sim_done: oneshot::Receiver<()>,
     gateway_done: oneshot::Receiver<()>,
-    tasks: Vec<JoinHandle<()>>,
+    hub: Arc<Hub>,
+    accepting: JoinHandle<()>,
+    administering: JoinHandle<()>,
 }
 
 /// Starts a node. It serves from the moment this returns; `/readyz` says when every region is held.
@@ -134,14 +141,12 @@ pub async fn start_node(config: Config) -> anyhow::Result<Node> {
         stopping: stopping.clone(),
         cache: Mutex::new(None),
     });
-    let tasks = vec![
-        tokio::spawn(accept::run(clients, hub, config.connections_max)),
-        tokio::spawn(async move {
-            if let Err(error) = axum::serve(admin_listener, router(admin)).await {
-                tracing::error!(%error, "the admin server has ended");
-            }
-        }),
-    ];
+    let accepting = tokio::spawn(accept::run(clients, hub.clone(), config.connections_max));
+    let administering = tokio::spawn(async move {
+        if let Err(error) = axum::serve(admin_listener, router(admin)).await {
+            tracing::error!(%error, "the admin server has ended");
+        }
+    });
     Ok(Node {
         listen,
         admin: admin_address,
@@ -151,7 +156,9 @@ pub async fn start_node(config: Config) -> anyhow::Result<Node> {
         gateway: gateway_sender,
         sim_done,
         gateway_done,
-        tasks,
+        hub,
+        accepting,
+        administering,
     })
 }
 
@@ -170,13 +177,15 @@ impl Node {
                 .gateway
                 .send(GatewayMail::Input(gateway_core::Input::Stop));
             let _ = self.gateway_done.await;
+            // Whoever comes now is better refused than left without an answer.
+            self.accepting.abort();
             let _ = self.sim.send(SimMail::Input(sim_core::Input::Stop));
             let _ = self.sim_done.await;
+            let _ = tokio::time::timeout(FAREWELL_WAIT, everybody_left(&self.hub)).await;
         };
         let in_time = tokio::time::timeout(STOP_WAIT, ended).await;
-        for task in &self.tasks {
-            task.abort();
-        }
+        self.accepting.abort();
+        self.administering.abort();
         match in_time {
             Ok(()) => Ok(()),
             Err(_) => bail!(
@@ -184,6 +193,13 @@ impl Node {
                 STOP_WAIT.as_secs()
             ),
         }
+    }
+}
+
+/// The end of the process would cut short what was not written yet.
+async fn everybody_left(hub: &Hub) {
+    while hub.open.load(Ordering::Relaxed) > 0 {
+        tokio::time::sleep(FAREWELL_LOOK).await;
     }
 }
 

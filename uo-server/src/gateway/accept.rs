@@ -5,14 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio_tungstenite::accept_hdr_async_with_config;
+use tokio_tungstenite::tungstenite::Error;
+use tokio_tungstenite::tungstenite::error::ProtocolError;
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
 use tokio_tungstenite::tungstenite::http::header::SEC_WEBSOCKET_PROTOCOL;
 use tokio_tungstenite::tungstenite::http::{HeaderValue, StatusCode};
 use tokio_tungstenite::tungstenite::protocol::{
-    CloseFrame, WebSocketConfig, frame::coding::CloseCode,
+    CloseFrame, Role, WebSocketConfig, frame::coding::CloseCode,
 };
+use tokio_tungstenite::{WebSocketStream, accept_hdr_async_with_config};
 use uo_proto::{Encoding, close};
 
 use super::connection::{self, Hub};
@@ -84,7 +87,7 @@ impl Guest {
         clippy::result_large_err,
         reason = "the callback's signature is tungstenite's"
     )]
-    async fn handle(self, stream: TcpStream) {
+    async fn handle(self, mut stream: TcpStream) {
         // Refused options cost latency or memory, never correctness.
         let _ = stream.set_nodelay(true);
         let _ = sys::write_only_when_sent(stream.as_fd());
@@ -98,10 +101,21 @@ impl Guest {
         let choose = |request: &Request, response: Response| {
             choose_encoding(request, response, &mut encoding)
         };
-        let handshake = accept_hdr_async_with_config(stream, choose, Some(config));
-        let Ok(Ok(mut socket)) = tokio::time::timeout(HANDSHAKE_WAIT, handshake).await else {
-            return;
+        let handshake = async {
+            let shaken = accept_hdr_async_with_config(&mut stream, choose, Some(config)).await;
+            match shaken.map(drop) {
+                Ok(()) => true,
+                Err(error) => {
+                    explain(&mut stream, &error).await;
+                    false
+                }
+            }
         };
+        if tokio::time::timeout(HANDSHAKE_WAIT, handshake).await != Ok(true) {
+            return;
+        }
+        // Nothing was read ahead: a client that does not wait for the answer to its upgrade fails the handshake.
+        let mut socket = WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await;
         if self.welcome {
             // One pass writes to more clients than Tokio's cooperative budget would let it.
             connection::serve(self.hub.clone(), socket, encoding).await;
@@ -113,6 +127,45 @@ impl Guest {
             let _ = tokio::time::timeout(HANDSHAKE_WAIT, socket.close(Some(frame))).await;
         }
     }
+}
+
+/// Answers a request that is no WebSocket upgrade: a browser that was pointed here by mistake, say.
+async fn explain(stream: &mut TcpStream, error: &Error) {
+    let Some((status, headers)) = refusal(error) else {
+        return;
+    };
+    let body = format!("This address is for WebSocket clients: {error}.\n");
+    let answer = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {}\r\n{headers}\r\n{body}",
+        body.len()
+    );
+    // Whoever is gone by now needs no explanation.
+    if stream.write_all(answer.as_bytes()).await.is_ok() {
+        let _ = stream.shutdown().await;
+    }
+}
+
+/// The status and the headers that answer a failed handshake; none when it was answered, or nobody is there.
+fn refusal(error: &Error) -> Option<(&'static str, &'static str)> {
+    const CLOSE: &str = "connection: close\r\n";
+    Some(match error {
+        Error::Protocol(
+            ProtocolError::MissingConnectionUpgradeHeader
+            | ProtocolError::MissingUpgradeWebSocketHeader
+            | ProtocolError::MissingSecWebSocketVersionHeader,
+        ) => (
+            "426 Upgrade Required",
+            "connection: upgrade, close\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n",
+        ),
+        Error::Protocol(ProtocolError::WrongHttpMethod) => (
+            "405 Method Not Allowed",
+            "connection: close\r\nallow: GET\r\n",
+        ),
+        Error::Protocol(ProtocolError::HandshakeIncomplete) => return None,
+        Error::Capacity(_) | Error::AttackAttempt => ("431 Request Header Fields Too Large", CLOSE),
+        Error::Protocol(_) | Error::HttpFormat(_) | Error::Utf8(_) => ("400 Bad Request", CLOSE),
+        _ => return None,
+    })
 }
 
 /// Takes the first subprotocol that is known; none offered means JSON, and only unknown ones is an error.

@@ -116,23 +116,23 @@ pub async fn serve(hub: Arc<Hub>, socket: Socket, encoding: Encoding) {
     };
     // The core is told first: a closing handshake with somebody who does not read takes its whole time.
     let _ = hub.post(GatewayMail::Input(Input::Closed { conn })).await;
-    let Some(Ending { last, code, reason }) = ending else {
-        return;
-    };
     let farewell = async {
-        hub.write(&mut sink, encoding, last).await?;
-        let frame = CloseFrame {
-            code: CloseCode::from(code),
-            reason: Utf8Bytes::from(reason),
-        };
-        sink.send(Message::Close(Some(frame))).await?;
+        if let Some(Ending { last, code, reason }) = ending {
+            hub.write(&mut sink, encoding, last).await?;
+            let frame = CloseFrame {
+                code: CloseCode::from(code),
+                reason: Utf8Bytes::from(reason),
+            };
+            sink.send(Message::Close(Some(frame))).await?;
+        }
+        // A client that closed first has its answer from here: tungstenite sends it with the next read.
         while stream.next().await.is_some_and(|message| message.is_ok()) {}
         Ok::<(), Error>(())
     };
     let _ = tokio::time::timeout(CLOSE_WAIT, farewell).await;
 }
 
-/// A close frame, and what is said before it. Where there is none, the socket is gone already.
+/// A close frame, and what is said before it. Where there is none, the client closed first, or the socket is gone.
 struct Ending {
     last: Frames,
     code: u16,
@@ -140,8 +140,12 @@ struct Ending {
 }
 
 fn ending(code: u16, reason: &str) -> Option<Ending> {
+    close_of(Frames::default(), code, reason)
+}
+
+fn close_of(last: Frames, code: u16, reason: &str) -> Option<Ending> {
     Some(Ending {
-        last: Frames::default(),
+        last,
         code,
         reason: close_reason(reason),
     })
@@ -232,25 +236,26 @@ async fn write(
     while let Some(out) = outgoing.recv().await {
         let (frames, ping) = match out {
             Outgoing::Write { frames, ping } => (frames, ping),
-            Outgoing::Close { last, code, reason } => {
-                return Some(Ending {
-                    last,
-                    code,
-                    reason: close_reason(reason),
-                });
-            }
+            Outgoing::Close { last, code, reason } => return close_of(last, code, reason),
         };
-        hub.write(sink, encoding, frames).await.ok()?;
-        if let Some(payload) = ping {
-            let payload = payload.to_be_bytes().to_vec();
-            sink.feed(Message::Ping(payload.into())).await.ok()?;
-        }
-        sink.flush().await.ok()?;
-        // What the line has not taken yet would only grow old in the system's buffer: the next delta waits for it.
-        let mut pause = LINE_LOOK_FIRST;
-        while sys::unsent_bytes(descriptor) > 0 {
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(LINE_LOOK_LAST);
+        let delivery = async {
+            hub.write(sink, encoding, frames).await?;
+            if let Some(payload) = ping {
+                let payload = payload.to_be_bytes().to_vec();
+                sink.feed(Message::Ping(payload.into())).await?;
+            }
+            sink.flush().await?;
+            line_is_free(descriptor).await;
+            Ok::<(), Error>(())
+        };
+        // A close waits for no line that takes nothing. What such a line has not taken yet is lost with the connection,
+        // from some message on to the last, and a resume asks for it.
+        tokio::select! {
+            biased;
+            delivered = delivery => delivered.ok()?,
+            Some(Outgoing::Close { last, code, reason }) = outgoing.recv() => {
+                return close_of(last, code, reason);
+            }
         }
         hub.written
             .lock()
@@ -258,6 +263,16 @@ async fn write(
             .push(conn);
     }
     ending(close::GOING_AWAY, "the server stops")
+}
+
+/// Waits until the line has taken everything: what it has not taken would only grow old in the system's buffer, and the
+/// next delta is better computed then.
+async fn line_is_free(descriptor: RawFd) {
+    let mut pause = LINE_LOOK_FIRST;
+    while sys::unsent_bytes(descriptor) > 0 {
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LINE_LOOK_LAST);
+    }
 }
 
 impl Hub {

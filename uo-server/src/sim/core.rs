@@ -203,7 +203,11 @@ impl SimCore {
         match input {
             Input::Tick { parallel } => self.tick(parallel),
             Input::Peer { from, message } => self.peer(from, message),
-            Input::Store { ticket, reply } => self.answered(ticket, reply),
+            Input::Store { ticket, reply } => {
+                self.answered(ticket, reply);
+                // An answer makes room for the next write or release.
+                self.go_on_stopping();
+            }
             Input::PeerLost { node } => self.peer_lost(&node),
             Input::Fence { fallen } => self.fence(fallen),
             Input::Stop => self.stop(),

@@ -101,6 +101,20 @@ fn a_stop_writes_and_releases_everything_and_a_restart_finds_it() {
     }
 }
 
+// Goes red when a stop goes on at ticks alone: 256 regions then take four of them, and 10,000 characters forty.
+#[test]
+fn a_stop_is_as_fast_as_its_store() {
+    let world = World::new(7, 1024).expect("the size is good");
+    let mut shard = Shard::with_config(Tables::default(), 1, |config| config.world = world);
+    while !shard.core.ready() {
+        shard.tick();
+    }
+    shard.login("Anna", 1);
+    shard.input(Input::Stop);
+    shard.tick();
+    assert!(shard.stopped);
+}
+
 #[test]
 fn a_stop_waits_for_object_writes() {
     let mut shard = Shard::running();

@@ -117,7 +117,6 @@ impl Guest {
         // Nothing was read ahead: a client that does not wait for the answer to its upgrade fails the handshake.
         let mut socket = WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await;
         if self.welcome {
-            // One pass writes to more clients than Tokio's cooperative budget would let it.
             connection::serve(self.hub.clone(), socket, encoding).await;
         } else {
             let frame = CloseFrame {

@@ -6,8 +6,11 @@ use support::{REGION, Script, through_bytes};
 use uo_combat::*;
 use uo_proto::*;
 
+/// A tile, as (x, y).
+type At = (u16, u16);
+
 /// Who sees whom, in fields of objects: `from` and `to` and the expected cover (100 is hidden).
-fn check_sight(objects: &str, expected: &[((u16, u16), (u16, u16), u32)]) {
+fn check_sight(objects: &str, expected: &[(At, At, u32)]) {
     let script = Script::read(&format!("field 16x9\n{objects}"), 1);
     for &(from, to, cover) in expected {
         let sight = script

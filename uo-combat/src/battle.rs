@@ -218,7 +218,7 @@ impl Battle {
                 EntityKind::Mob
             },
             class: fighter.class,
-            look: fnv1a(fighter.name.as_bytes()) as u32 ^ fighter.id.0 as u32,
+            look: look_of(fighter.id),
             name: fighter.name.clone(),
             hits_max: fighter.hits_max(),
         })
@@ -410,5 +410,30 @@ impl Actor {
                 _ => None,
             },
         })
+    }
+}
+
+/// The seed of an appearance. It follows from the id alone: in dev mode the id is the hash of the name, and
+/// mixing the two would cancel them out.
+fn look_of(id: EntityId) -> u32 {
+    fnv1a(&id.0.to_be_bytes()) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use uo_proto::CharId;
+
+    use super::*;
+
+    #[test]
+    fn nobody_looks_like_another() {
+        let mut looks: Vec<u32> = ["Ann", "Bob", "Cid", "Dan"]
+            .map(|name| look_of(CharId::of_name(name).entity()))
+            .into_iter()
+            .chain((0..100).map(|mob| look_of(EntityId(mob))))
+            .collect();
+        looks.sort_unstable();
+        looks.dedup();
+        assert_eq!(looks.len(), 104);
     }
 }

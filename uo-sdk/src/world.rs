@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use uo_proto::{
-    CharId, Delta, EntityEnter, EntityId, EntityInfo, EntityKind, EntityState, Inventory, MapInfo,
-    ObjectKey, ObjectKind, ObjectState, Pos, ServerMsg, Snapshot, Welcome,
+    CharId, Delta, Dir, EntityEnter, EntityId, EntityInfo, EntityKind, EntityState, Inventory,
+    MapInfo, ObjectKey, ObjectKind, ObjectState, Pos, ServerMsg, Snapshot, Welcome,
 };
 
 use crate::content::Content;
@@ -157,6 +157,21 @@ impl LocalWorld {
     /// Whether `pos` is on ground that can be reached, as the world was generated; false off the map.
     pub fn is_open(&self, pos: Pos) -> bool {
         self.content().is_some_and(|content| content.is_open(pos))
+    }
+
+    /// The tile next to `pos` that is open, has nothing on it, and is nearest to the character: where to stand beside a
+    /// thing that fills its own tile.
+    pub fn tile_beside(&self, pos: Pos) -> Option<Pos> {
+        let things = self.objects_near(pos, 1);
+        let is_taken = |tile: Pos| {
+            let fills = |object: &&ObjectState| object.edge.is_none() && object.pos() == tile;
+            things.iter().any(|object| fills(&object))
+        };
+        Dir::ALL
+            .into_iter()
+            .filter_map(|dir| pos.step(dir))
+            .filter(|&tile| tile == self.pos || (self.is_open(tile) && !is_taken(tile)))
+            .min_by_key(|&tile| (tile.distance(self.pos), tile))
     }
 
     /// Takes an event of the session. A delta that does not fit is applied as far as it goes.

@@ -1,4 +1,4 @@
-use uo_proto::{Action, Class, Dir, Limits, RUNTIME_OBJECT_BIT, RegionId};
+use uo_proto::{Action, Class, Limits, RUNTIME_OBJECT_BIT, RegionId};
 
 use super::*;
 
@@ -173,6 +173,31 @@ fn told_objects_hide_generated_ones() {
         generated.len(),
         "one fewer and one more"
     );
+}
+
+#[test]
+fn one_stands_beside_a_thing_on_open_ground() {
+    let mut world = world();
+    let wood = world.objects_near(Pos::new(64, 64), 40);
+    let (tree, beside) = wood
+        .iter()
+        .filter(|object| object.kind == ObjectKind::Tree)
+        .find_map(|tree| Some((tree.pos(), world.tile_beside(tree.pos())?)))
+        .expect("a tree that can be reached");
+    assert_eq!(beside.distance(tree), 1);
+    assert!(world.is_open(beside));
+    let stone = object(
+        ObjectKey::new(RegionId(0), RUNTIME_OBJECT_BIT | 2),
+        beside.x,
+        beside.y,
+    );
+    let delta = Delta {
+        tick: 1,
+        objects: vec![stone],
+        ..Delta::default()
+    };
+    take(&mut world, ServerMsg::Delta(delta)).unwrap();
+    assert_ne!(world.tile_beside(tree), Some(beside), "it is taken now");
 }
 
 #[test]

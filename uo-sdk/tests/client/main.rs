@@ -144,6 +144,9 @@ async fn who_does_not_listen_still_sends_and_hears_everything_later() {
         () = serve => {}
         event = client.next() => panic!("it heard {event:?}"),
     }
+    // Both are with this process's system now; a client that reads would have them at once.
+    let heard = tokio::time::timeout(Duration::from_millis(100), client.next()).await;
+    assert!(heard.is_err(), "it heard {heard:?}");
     assert_eq!(client.world().pos().x, 30);
     client.set_listening(true);
     until(&mut client, is_delta).await;

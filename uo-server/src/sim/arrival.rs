@@ -125,6 +125,7 @@ impl SimCore {
         if is_placed {
             let due = self.now + ORDERS_SETTLE_MS;
             character.settle_due = Some(due);
+            character.arrived_at_tick = self.ticks;
             self.timers.add(due, Timer::Settle(id));
             self.characters.insert(id, character);
         } else {

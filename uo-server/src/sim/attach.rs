@@ -18,6 +18,9 @@ use crate::peer::message::{Attach, AttachId, AttachRefusal, Attached, RoutedOrde
 use crate::store::row::{self, CharacterRow};
 use crate::store::{ClaimRow, Request};
 
+/// Inventory versions that one generation has for itself.
+const VERSION_BITS: u32 = 20;
+
 /// A character that a gateway wants attached, and that is not ours yet.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Entering {
@@ -264,6 +267,13 @@ impl SimCore {
                 }
             }
         };
+        if entering.after_crash
+            && let Some(generation) = entering.task.claim.number()
+        {
+            // Versions after the checkpoint may have been shown; none of them may come again and mean something else.
+            let inventory = &mut row.fighter.inventory;
+            inventory.version = inventory.version.max(generation << VERSION_BITS);
+        }
         match session_of(&entering.attach, row.session) {
             Session::Old => return self.turn_away(id, AttachRefusal::Superseded),
             Session::New(number) => {
@@ -337,6 +347,10 @@ impl SimCore {
         self.forget_moved(id);
         self.characters.insert(id, character);
         self.greet(id, entering.lost_through);
+        if entering.after_crash {
+            // What its player saw of it last may be undone.
+            self.tell_inventory(id);
+        }
         for order in entering.held {
             self.order_owned(order, true);
         }

@@ -40,6 +40,8 @@ pub(super) struct Character {
     pub(super) early: BTreeMap<u64, RoutedOrder>,
     /// Until when they wait for those.
     pub(super) settle_due: Option<Millis>,
+    /// Ticks that were complete when it came into its battle.
+    pub(super) arrived_at_tick: u64,
     /// No handoff begins before.
     pub(super) handoff_not_before: Millis,
     /// To be released as soon as its claim can be.
@@ -69,6 +71,7 @@ impl Character {
             checkpoint: Checkpoint::sealed(),
             early: BTreeMap::new(),
             settle_due: None,
+            arrived_at_tick: 0,
             handoff_not_before: 0,
             is_leaving: false,
         }

@@ -142,6 +142,8 @@ pub struct SimCore {
     /// Where characters went that were here, and the same in the order in which they went.
     pub(super) moved: BTreeMap<CharId, MovedTo>,
     pub(super) moved_order: VecDeque<CharId>,
+    /// What arrivals said before the tick in which the feed of the region they left shows what they said there.
+    pub(super) unsaid: Vec<(CharId, String)>,
     pub(super) writes_under_way: usize,
     /// Acknowledged checkpoints that wait for the object writes up to a tick.
     pub(super) unsaved: BTreeSet<(u64, CharId)>,
@@ -180,6 +182,7 @@ impl SimCore {
             leaving: BTreeMap::new(),
             moved: BTreeMap::new(),
             moved_order: VecDeque::new(),
+            unsaid: Vec::new(),
             writes_under_way: 0,
             unsaved: BTreeSet::new(),
             counters: Counters::default(),

@@ -70,6 +70,8 @@ impl SimCore {
         if character.checkpoint.stamps_left(stamps_max) == 0 {
             return self.drive(Who::Owned(id), Input::Renew);
         }
+        // Its last words are heard, out of order or not.
+        self.say_unsaid();
         let Some(mut character) = self.characters.remove(&id) else {
             return;
         };

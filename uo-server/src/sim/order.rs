@@ -150,11 +150,13 @@ impl SimCore {
         };
         character.last_order = seq;
         let region = character.region;
+        let is_new_here = character.arrived_at_tick == self.ticks && character.came_from.is_some();
         self.counters.orders_applied += 1;
         self.touch(id);
         if let Some(battle) = self.slot_mut(region).and_then(|slot| slot.region.as_mut()) {
             battle.set_ack(id, seq);
             match order {
+                Order::Say { text } if is_new_here => self.unsaid.push((id, text)),
                 Order::Say { text } => battle.say(id, &text),
                 Order::Look { target } => match battle.look(target) {
                     Some(text) => self.tell(id, |private| {
@@ -183,6 +185,17 @@ impl SimCore {
                         self.tell_refusal(id, seq, refusal);
                     }
                 }
+            }
+        }
+    }
+
+    /// Says what arrivals have to say. Their last region's feed went out with this tick, so nobody hears them out of order.
+    pub(super) fn say_unsaid(&mut self) {
+        for (id, text) in std::mem::take(&mut self.unsaid) {
+            let region = self.characters.get(&id).map(|character| character.region);
+            let slot = region.and_then(|region| self.slot_mut(region));
+            if let Some(battle) = slot.and_then(|slot| slot.region.as_mut()) {
+                battle.say(id, &text);
             }
         }
     }

@@ -205,7 +205,8 @@ impl Arena {
         match old {
             None if object.gone => {}
             None => self.stand(&object),
-            Some(old) if !object.gone && shape(&old) == shape(&object) => {}
+            Some(old)
+                if !object.gone && (old.pos(), shape(&old)) == (object.pos(), shape(&object)) => {}
             Some(old) => {
                 self.look_again(old.pos());
                 self.look_again(object.pos());

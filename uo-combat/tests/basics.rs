@@ -217,3 +217,18 @@ fn new_characters_have_their_class_by_name_and_five_potions() {
     }
     assert_eq!(classes.len(), 3);
 }
+
+/// A key that comes again elsewhere with the same shape (a runtime object's number is reused) was taken for unchanged.
+#[test]
+fn an_object_that_comes_again_elsewhere_leaves_its_old_tile() {
+    let mut arena = Script::read("field 16x9\ncrate 7,4", 1).setup.arena;
+    let mut moved = *arena.objects().next().expect("the crate");
+    let old = moved.pos();
+    assert!(!arena.passable(old));
+    moved.x += 2;
+    arena.place(moved);
+    assert!(arena.passable(old));
+    assert!(!arena.passable(moved.pos()));
+    let afresh: Arena = through_bytes(&arena);
+    assert_eq!(arena.passable(old), afresh.passable(old));
+}

@@ -205,3 +205,27 @@ fn choose_encoding(
     }
     Ok(response)
 }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_that_are_no_upgrade_have_an_answer() {
+        let status =
+            |error: ProtocolError| refusal(&Error::Protocol(error)).map(|(status, _)| status);
+        assert_eq!(
+            status(ProtocolError::MissingUpgradeWebSocketHeader),
+            Some("426 Upgrade Required")
+        );
+        assert_eq!(
+            status(ProtocolError::WrongHttpMethod),
+            Some("405 Method Not Allowed")
+        );
+        assert_eq!(
+            status(ProtocolError::InvalidSecWebSocketKey),
+            Some("400 Bad Request")
+        );
+        assert_eq!(status(ProtocolError::HandshakeIncomplete), None);
+        assert_eq!(refusal(&Error::ConnectionClosed), None);
+    }
+}

@@ -301,3 +301,115 @@ impl Hub {
         Ok(())
     }
 }
+#[cfg(test)]
+mod tests {
+    use crossbeam_channel::Receiver;
+    use tokio::net::TcpListener;
+    use tokio_tungstenite::tungstenite::protocol::Role;
+
+    use super::*;
+
+    /// A connection that is served, with what its core sees and says, and the client's end of it.
+    async fn connection() -> (Receiver<GatewayMail>, mpsc::Sender<Outgoing>, Socket) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("it is bound");
+        let client = TcpStream::connect(address).await.expect("it listens");
+        let (stream, _) = listener.accept().await.expect("somebody connects");
+        let server = WebSocketStream::from_raw_socket(stream, Role::Server, None).await;
+        let (inbox, letters) = crossbeam_channel::bounded(16);
+        tokio::spawn(serve(Arc::new(Hub::new(inbox)), server, Encoding::Json));
+        let GatewayMail::Connected { frames, .. } = next(&letters).await else {
+            panic!("a connection is announced first");
+        };
+        assert!(matches!(
+            next(&letters).await,
+            GatewayMail::Input(Input::Opened { .. })
+        ));
+        let client = WebSocketStream::from_raw_socket(client, Role::Client, None).await;
+        (letters, frames, client)
+    }
+
+    /// The next letter to the core. It panics where none comes for much longer than a test may take.
+    async fn next(letters: &Receiver<GatewayMail>) -> GatewayMail {
+        let letters = letters.clone();
+        tokio::task::spawn_blocking(move || letters.recv_timeout(Duration::from_secs(20)))
+            .await
+            .expect("it does not panic")
+            .expect("a letter comes")
+    }
+
+    fn close() -> Outgoing {
+        Outgoing::Close {
+            last: Frames::one(b"{\"type\":\"bye\"}".to_vec()),
+            code: close::RESTART,
+            reason: "the gateway stops",
+        }
+    }
+
+    fn write(bytes: usize) -> Outgoing {
+        Outgoing::Write {
+            frames: Frames::one(vec![b' '; bytes]),
+            ping: None,
+        }
+    }
+
+    fn run(test: impl Future<Output = ()>) {
+        tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .expect("a runtime")
+            .block_on(test);
+    }
+
+    #[test]
+    fn a_close_does_not_wait_for_a_client_that_does_not_read() {
+        run(async {
+            let (letters, frames, _client) = connection().await;
+            // More than both sockets' buffers hold.
+            frames.send(write(64 << 20)).await.expect("it is served");
+            frames.send(close()).await.expect("it is served");
+            assert!(matches!(
+                next(&letters).await,
+                GatewayMail::Input(Input::Closed { .. })
+            ));
+        });
+    }
+
+    #[test]
+    fn what_was_said_before_a_close_arrives_before_it() {
+        run(async {
+            let (_letters, frames, mut client) = connection().await;
+            frames.send(write(3)).await.expect("it is served");
+            frames.send(close()).await.expect("it is served");
+            let mut got = Vec::new();
+            while let Some(Ok(message)) = client.next().await {
+                got.push(message);
+            }
+            assert_eq!(got[0], Message::text("   "));
+            assert_eq!(got[1], Message::text("{\"type\":\"bye\"}"));
+            let Message::Close(Some(frame)) = &got[2] else {
+                panic!("{got:?} ends with a close");
+            };
+            assert_eq!(u16::from(frame.code), close::RESTART);
+        });
+    }
+
+    #[test]
+    fn a_client_that_closes_is_answered() {
+        run(async {
+            let (letters, _frames, mut client) = connection().await;
+            let bye = CloseFrame {
+                code: CloseCode::Normal,
+                reason: "bye".into(),
+            };
+            client.close(Some(bye)).await.expect("it is open");
+            let answer = client.next().await.expect("an answer");
+            assert!(matches!(answer, Ok(Message::Close(Some(_)))), "{answer:?}");
+            assert!(matches!(
+                next(&letters).await,
+                GatewayMail::Input(Input::Closed { .. })
+            ));
+        });
+    }
+}

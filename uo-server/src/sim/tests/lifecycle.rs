@@ -101,7 +101,6 @@ fn a_stop_writes_and_releases_everything_and_a_restart_finds_it() {
     }
 }
 
-// Goes red when a stop goes on at ticks alone: 256 regions then take four of them, and 10,000 characters forty.
 #[test]
 fn a_stop_is_as_fast_as_its_store() {
     let world = World::new(7, 1024).expect("the size is good");

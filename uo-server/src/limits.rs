@@ -58,8 +58,9 @@ pub const PUBLIC_KEPT_MAX: usize = 1024;
 pub const PUBLIC_KEPT_MS: u64 = 60_000;
 /// How long a session lives without a connection.
 pub const SESSION_TTL_MS: u64 = 30 * 60_000;
-/// How far beyond the area of interest a gateway subscribes, in tiles.
-pub const SUBSCRIBE_MARGIN: u16 = 4;
+/// How far beyond the area of interest a gateway subscribes, in tiles. Whoever fights, or lies dead, stays in its region's
+/// battle as far as the arena reaches, and is seen by nobody who does not have that region's feed.
+pub const SUBSCRIBE_MARGIN: u16 = 12;
 /// How long a feed is kept after its last need.
 pub const SUBSCRIPTION_LINGER_MS: u64 = 5_000;
 /// A flush waits at most this long after the first feed of its tick.
@@ -107,8 +108,9 @@ pub const INBOX_MAX: usize = 64 * 1024;
 /// A tick that begins later than this after its deadline is late.
 pub const TICK_LATE_MS: u64 = 10;
 
+const _: () = assert!(SUBSCRIBE_MARGIN >= uo_combat::ARENA_MARGIN);
 const _: () = assert!(HANDOFF_DEPTH < HANDOFF_DEPTH_FIGHTING);
-const _: () = assert!(HANDOFF_DEPTH_FIGHTING < uo_combat_margin());
+const _: () = assert!(HANDOFF_DEPTH_FIGHTING < uo_combat::ARENA_MARGIN);
 const _: () = assert!(CHECKPOINT_URGENT_MS < CHECKPOINT_MS);
 const _: () = assert!(CAS_RETRY_MS * 4 < HANDOFF_TIMEOUT_MS);
 const _: () = assert!(FLUSH_WAIT_MS < uo_proto::TICK_MS);
@@ -119,8 +121,3 @@ const _: () = assert!(SLOW_OLDEST_MS < PUBLIC_KEPT_MS);
 const _: () = assert!(RELIABLE_LANE_MAX <= PUBLIC_KEPT_MAX);
 const _: () = assert!(TOKEN_STOCK_LOW < TOKEN_STOCK_MAX);
 const _: () = assert!(SNAPSHOT_WAIT_MS <= FEED_WAIT_MS && RETRY_MAX_MS <= ATTACH_WAIT_MS);
-
-/// The arena's margin: a character must be handed over before it runs out of arena.
-const fn uo_combat_margin() -> u16 {
-    12
-}

@@ -71,7 +71,7 @@ impl SimCore {
             return self.drive(Who::Owned(id), Input::Renew);
         }
         // Its last words are heard, out of order or not.
-        self.say_unsaid();
+        self.say_unsaid(Some(id));
         let Some(mut character) = self.characters.remove(&id) else {
             return;
         };

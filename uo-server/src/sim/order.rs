@@ -190,8 +190,11 @@ impl SimCore {
     }
 
     /// Says what arrivals have to say. Their last region's feed went out with this tick, so nobody hears them out of order.
-    pub(super) fn say_unsaid(&mut self) {
-        for (id, text) in std::mem::take(&mut self.unsaid) {
+    /// `of`: only this one, which leaves.
+    pub(super) fn say_unsaid(&mut self, of: Option<CharId>) {
+        let is_due = |(id, _): &mut (CharId, String)| of.is_none_or(|of| of == *id);
+        let due: Vec<(CharId, String)> = self.unsaid.extract_if(.., is_due).collect();
+        for (id, text) in due {
             let region = self.characters.get(&id).map(|character| character.region);
             let slot = region.and_then(|region| self.slot_mut(region));
             if let Some(battle) = slot.and_then(|slot| slot.region.as_mut()) {

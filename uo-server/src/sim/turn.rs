@@ -24,7 +24,7 @@ impl SimCore {
             self.step(parallel);
         }
         self.ticks += 1;
-        self.say_unsaid();
+        self.say_unsaid(None);
         self.tell_everyone_saved();
         self.go_on_stopping();
         self.tell_leases();

@@ -38,11 +38,11 @@ fn the_regions_around_all_sessions_are_subscribed_once_each() {
     assert_eq!(subscribed(&mut rig), [0]);
     rig.enter("bob");
     assert_eq!(subscribed(&mut rig), [] as [u32; 0]);
-    // 22 tiles from the border: the neighbours come into reach.
-    rig.walk(ann, 42, 42);
+    // 30 tiles from the border: the battles of the neighbours reach into view.
+    rig.walk(ann, 34, 34);
     rig.tick();
     assert_eq!(subscribed(&mut rig), [1, 4, 5]);
-    rig.walk(ann, 41, 41);
+    rig.walk(ann, 33, 33);
     rig.tick();
     rig.pass(SUBSCRIPTION_LINGER_MS - 1_100);
     assert_eq!(unsubscribed(&mut rig), [] as [u32; 0]);

@@ -67,7 +67,7 @@ pub struct Battle {
     pub(crate) random: Random,
     /// Coins made under this epoch.
     pub(crate) coins_made: u32,
-    /// Runtime objects made.
+    /// Counts the runtime objects made.
     pub(crate) objects_made: u32,
     pub(crate) arena: Arena,
     /// In the order of ids.
@@ -110,7 +110,7 @@ impl Battle {
             respawn: setup.respawn,
             random: Random::new(setup.seed),
             coins_made: 0,
-            objects_made: 0,
+            objects_made: first_object(setup.epoch),
             arena: setup.arena,
             actors: Vec::with_capacity(setup.mobs.len()),
             lasting: Vec::new(),
@@ -359,6 +359,13 @@ impl Battle {
             self.cache.scratch = Scratch::default();
         }
     }
+}
+
+/// Where the count of runtime objects begins under an epoch. A client may remember for long what it saw under an earlier
+/// one and has left since: the same key must not soon mean something else.
+fn first_object(epoch: u64) -> u32 {
+    const OBJECTS_AN_EPOCH: u32 = 4096;
+    (epoch.saturating_sub(1) as u32).wrapping_mul(OBJECTS_AN_EPOCH)
 }
 
 /// The tiles at exactly `radius` from `center`, row by row, as far as the numbers go.

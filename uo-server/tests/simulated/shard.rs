@@ -154,6 +154,8 @@ pub struct Shard {
     /// A promise that was broken where nobody can say so at once.
     pub(super) broken: Option<String>,
     pub(super) is_recovering: bool,
+    /// From when on the sim may stand still.
+    freezes_at: Option<Millis>,
     pub(super) is_frozen: bool,
     pub(super) is_over: bool,
     pub(super) hasher: FxHasher,
@@ -205,6 +207,7 @@ impl Shard {
             watch: Watch::default(),
             broken: None,
             is_recovering: false,
+            freezes_at: None,
             is_frozen: false,
             is_over: false,
             hasher: FxHasher::default(),
@@ -223,9 +226,6 @@ impl Shard {
         }
         shard.queue.push(PLAY_MS, Event::Recover);
         shard.queue.push(PLAY_MS + RECOVER_MS, Event::Freeze);
-        shard
-            .queue
-            .push(PLAY_MS + RECOVER_MS + SETTLE_MS, Event::End);
         shard
     }
 
@@ -294,10 +294,7 @@ impl Shard {
                 self.is_recovering = true;
                 self.plan.becalm();
             }
-            Event::Freeze => {
-                self.note(|| "the sim stands still".into());
-                self.is_frozen = true;
-            }
+            Event::Freeze => self.freezes_at = Some(self.now),
             Event::End => {
                 self.is_over = true;
                 self.compare_with_truth()?;
@@ -393,7 +390,24 @@ impl Shard {
         }
         self.queue.push(self.now + TICK_MS, Event::Tick(life));
         self.give_sim(sim::Input::Tick { parallel: false });
-        self.watch_sim()
+        self.watch_sim()?;
+        self.try_to_freeze()
+    }
+
+    /// Once nobody is on the way between two battles, the feeds of this tick show everything: nothing moves after it.
+    fn try_to_freeze(&mut self) -> Result<(), String> {
+        let Some(freezes_at) = self.freezes_at else {
+            return Ok(());
+        };
+        if self.now > freezes_at + RECOVER_MS {
+            return Err("somebody is on the way for ever".into());
+        }
+        if self.is_everybody_placed() {
+            self.note(|| "the sim stands still".into());
+            self.is_frozen = true;
+            self.queue.push(self.now + SETTLE_MS, Event::End);
+        }
+        Ok(())
     }
 
     /// Gives the sim an input and carries out what it wants.

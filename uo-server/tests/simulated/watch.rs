@@ -193,6 +193,15 @@ impl Shard {
         Ok(())
     }
 
+    /// Whether every character that the sim has is in a battle.
+    pub(super) fn is_everybody_placed(&self) -> bool {
+        self.sim.as_ref().is_some_and(|sim| {
+            let characters = sim.core.character_states();
+            let mut characters = characters.iter();
+            sim.core.ready() && characters.all(|character| character.phase == Phase::Playing)
+        })
+    }
+
     /// A region that is about to be opened seals what it loaded.
     pub(super) fn note_seal(&mut self, request: &Request) -> Result<(), String> {
         let Request::ObjectsSeal { region, rows, .. } = request else {

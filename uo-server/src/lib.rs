@@ -8,6 +8,7 @@
 //! - [`limits`]: every bound and timing, and how they relate;
 //! - [`store`]: what is durable, and how a former owner's late write loses;
 //! - [`cluster`]: who may simulate what: the claim machine;
+//! - [`planted`]: rules that a test build can leave out, to show that this is found;
 //! - [`peer`]: the messages between nodes, and what carries them;
 //! - [`sim`]: the sim core: regions, characters, handoffs, checkpoints;
 //! - [`gateway`]: the gateway core: sessions, interest, views, lanes;
@@ -24,6 +25,7 @@ pub mod identity;
 pub mod limits;
 pub mod node;
 pub mod peer;
+pub mod planted;
 pub mod sim;
 pub mod store;
 mod sys;

@@ -53,10 +53,12 @@ fn one_seed_is_one_run() {
 #[cfg(feature = "planted-bugs")]
 mod planted {
     use super::*;
-    use uo_server::sim::bug::PlantedBug;
+    use uo_server::planted::{Planted, PlantedBug};
 
     fn is_found(bug: PlantedBug) {
-        let tampering = Tampering { bug: Some(bug) };
+        let tampering = Tampering {
+            planted: Planted::of(bug),
+        };
         let summary = run_seeds(0..200, tampering);
         let failure = summary.failure.expect("a run that fails");
         println!("{bug:?}: {failure}");

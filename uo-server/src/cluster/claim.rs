@@ -11,6 +11,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 use crate::identity::{BootId, Holder, Nonces};
+use crate::planted::Planted;
 use crate::store::{ClaimRow, Seen};
 
 /// What one right of one node is going through. Times and requests are its caller's affair.
@@ -159,6 +160,8 @@ pub struct Context<'a> {
     pub is_dead: &'a dyn Fn(BootId) -> bool,
     /// Nonces for new attempts.
     pub nonces: &'a mut Nonces,
+    /// The rule that is left out.
+    pub planted: Planted,
 }
 
 impl Claim {

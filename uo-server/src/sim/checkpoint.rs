@@ -10,6 +10,7 @@ use crate::Millis;
 use crate::cluster::claim::Input;
 use crate::limits::{CAS_RETRY_MS, CHARACTER_WRITES_MAX, CHECKPOINT_URGENT_MS};
 use crate::peer::ToGateway;
+use crate::planted::PlantedBug;
 use crate::store::row;
 use crate::store::{Request, Stamp};
 
@@ -179,8 +180,7 @@ impl SimCore {
         }
         self.writes_under_way += 1;
         self.counters.checkpoints += 1;
-        #[cfg(feature = "planted-bugs")]
-        if self.has_bug(super::bug::PlantedBug::SavedBeforeAcknowledged) {
+        if self.has_bug(PlantedBug::SavedBeforeAcknowledged) {
             self.tell_saved(id, promise);
         }
     }

@@ -89,6 +89,7 @@ impl SimCore {
                 me: &self.config.me,
                 is_dead: &|boot| self.config.is_dead(boot),
                 nonces: &mut self.nonces,
+                planted: self.config.planted,
             },
         );
         if let Some(task) = self.task(who) {

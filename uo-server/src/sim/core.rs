@@ -20,6 +20,7 @@ use crate::identity::{BootId, Holder, NodeName, Nonces};
 use crate::limits::{CHECKPOINT_MS, FENCED_MESSAGES_MAX, LINGER_MS};
 use crate::peer::message::{AttachRefusal, HandoffRefusal};
 use crate::peer::{Message, ToGateway, ToSim};
+use crate::planted::{Planted, PlantedBug};
 use crate::store::{Reply, Request, Stamp, StoreError};
 
 /// Names a request to the store, so that its reply finds back to who asked.
@@ -78,8 +79,7 @@ pub struct SimConfig {
     /// The last stamp of a generation; beyond it the next is claimed. Less than [`Stamp::N_MAX`] in tests only.
     pub stamps_max: u32,
     /// The rule that is left out.
-    #[cfg(feature = "planted-bugs")]
-    pub bug: Option<super::bug::PlantedBug>,
+    pub planted: Planted,
 }
 
 impl SimConfig {
@@ -93,8 +93,7 @@ impl SimConfig {
             linger_ms: LINGER_MS,
             checkpoint_ms: CHECKPOINT_MS,
             stamps_max: Stamp::N_MAX,
-            #[cfg(feature = "planted-bugs")]
-            bug: None,
+            planted: Planted::NONE,
         }
     }
 
@@ -332,8 +331,7 @@ impl SimCore {
         ticket
     }
 
-    #[cfg(feature = "planted-bugs")]
-    pub(super) fn has_bug(&self, bug: super::bug::PlantedBug) -> bool {
-        self.config.bug == Some(bug)
+    pub(super) fn has_bug(&self, bug: PlantedBug) -> bool {
+        self.config.planted.has(bug)
     }
 }

@@ -22,6 +22,7 @@ use crate::limits::{
 };
 use crate::peer::message::{AttachId, HandoffCause, HandoffOffer, RoutedOrder};
 use crate::peer::{ToGateway, ToSim};
+use crate::planted::PlantedBug;
 use crate::store::{ClaimRow, Request, row};
 
 /// A character that is in no battle here and on its way to one.
@@ -209,8 +210,7 @@ impl SimCore {
             return;
         }
         self.counters.handoffs_timed_out += 1;
-        #[cfg(feature = "planted-bugs")]
-        if self.has_bug(super::bug::PlantedBug::ReclaimWithoutClaim) {
+        if self.has_bug(PlantedBug::ReclaimWithoutClaim) {
             self.drive(Who::Outgoing(id), Input::TakeBack);
             return self.settle_outgoing(id);
         }

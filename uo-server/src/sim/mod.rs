@@ -8,7 +8,7 @@
 //! - [`order`]: orders, at most once and in order; [`private`]: what one player alone is told;
 //! - [`checkpoint`]: what is written when, and what may be called saved;
 //! - [`handoff`]: the source of a handoff; [`arrival`]: its destination;
-//! - [`stop`]: a stop in order; [`state`]: what operators see; `bug`: faults for the simulator to find;
+//! - [`stop`]: a stop in order; [`state`]: what operators see;
 //! - [`region`]: one held region: its battle and who is in it; [`tick`]: its step, and what that leaves behind;
 //! - [`walk`]: walks across regions; [`pin`]: who has to change battles to fight;
 //! - [`look`]: what one sees; [`view`]: what operators see;
@@ -19,8 +19,6 @@
 
 mod arrival;
 mod attach;
-#[cfg(feature = "planted-bugs")]
-pub mod bug;
 mod character;
 mod checkpoint;
 mod claims;

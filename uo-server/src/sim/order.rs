@@ -13,6 +13,7 @@ use crate::identity::Holder;
 use crate::limits::ORDERS_HELD_MAX;
 use crate::peer::message::{HandoffCause, RoutedOrder};
 use crate::peer::{ToGateway, ToSim};
+use crate::planted::PlantedBug;
 
 /// What becomes of an order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,7 +76,6 @@ impl SimCore {
             return self.order(&from, order);
         };
         let verdict = judge(character, order.session, order.order.seq);
-        #[cfg(feature = "planted-bugs")]
         let verdict = self.misjudge(verdict);
         match verdict {
             Verdict::Apply => {
@@ -98,9 +98,8 @@ impl SimCore {
         }
     }
 
-    #[cfg(feature = "planted-bugs")]
     fn misjudge(&self, verdict: Verdict) -> Verdict {
-        let is_planted = self.has_bug(super::bug::PlantedBug::NoDuplicateSuppression);
+        let is_planted = self.has_bug(PlantedBug::NoDuplicateSuppression);
         if is_planted && verdict == Verdict::Duplicate {
             Verdict::Apply
         } else {

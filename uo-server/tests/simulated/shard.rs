@@ -11,6 +11,7 @@ use uo_server::gateway::core::{self as gateway, ConnId, GatewayCore};
 use uo_server::gateway::frames::Frames;
 use uo_server::identity::{BootId, Holder, NodeName};
 use uo_server::peer::Message;
+use uo_server::planted::Planted;
 use uo_server::sim::core::{self as sim, SimConfig, SimCore};
 use uo_world::World;
 
@@ -124,8 +125,7 @@ pub(super) struct GatewayNode {
 /// What is done to a run that a plan does not say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tampering {
-    #[cfg(feature = "planted-bugs")]
-    pub bug: Option<uo_server::sim::bug::PlantedBug>,
+    pub planted: Planted,
 }
 
 /// The whole of it.
@@ -342,11 +342,7 @@ impl Shard {
         config.linger_ms = self.plan.linger_ms;
         config.checkpoint_ms = self.plan.checkpoint_ms;
         config.stamps_max = self.plan.stamps_max;
-        #[cfg(feature = "planted-bugs")]
-        {
-            config.bug = self.tampering.bug;
-        }
-        let _ = self.tampering;
+        config.planted = self.tampering.planted;
         self.sim = Some(SimNode {
             core: SimCore::new(config),
             me,

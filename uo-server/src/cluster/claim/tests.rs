@@ -37,6 +37,7 @@ impl Node {
                 me: &self.me,
                 is_dead: &|boot| dead.contains(&boot),
                 nonces: &mut self.nonces,
+                planted: crate::planted::Planted::NONE,
             },
         )
     }

@@ -21,6 +21,7 @@ pub const PURE: &[Area] = &[
     all("uo-world/src"),
     all("uo-server/src/identity.rs"),
     all("uo-server/src/limits.rs"),
+    all("uo-server/src/planted.rs"),
     all("uo-server/src/cluster"),
     Area {
         path: "uo-server/src/sim",

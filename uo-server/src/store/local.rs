@@ -3,19 +3,23 @@
 //! One thread owns the database. It takes whatever requests are waiting, up to [`BATCH_MAX`], carries them out in one
 //! transaction, commits it with one `fsync`, and only then answers: many writers share the price of one commit.
 //!
+//! Who is up and what is wanted just now means nothing to a later process, and beats must not wait for a disk: those
+//! rows are kept in memory.
+//!
 //! redb locks its file for as long as the process lives, so opening it proves that every earlier boot is dead, and
 //! [`LocalStore::open`] writes that down.
 
 use std::path::Path;
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, Table, TableDefinition};
 use tokio::sync::oneshot;
 
-use super::tables::{Cells, Pairs, apply, bury_all, is_read};
+use super::tables::{Cells, Pairs, Tables, apply, bury_all, is_fleeting, is_read};
 use super::{Reply, Request, Store, StoreError};
+use crate::clock::Clock;
 
 const CELLS: TableDefinition<&[u8], &[u8]> = TableDefinition::new("cells");
 
@@ -34,6 +38,8 @@ struct Job {
 /// See the module.
 pub struct LocalStore {
     jobs: mpsc::SyncSender<Job>,
+    fleeting: Mutex<Tables>,
+    clock: Clock,
 }
 
 impl LocalStore {
@@ -62,12 +68,21 @@ impl LocalStore {
             .name("store".into())
             .spawn(move || run(&database, &queue))
             .context("cannot start the store's thread")?;
-        Ok(LocalStore { jobs })
+        Ok(LocalStore {
+            jobs,
+            fleeting: Mutex::default(),
+            clock: Clock::start(),
+        })
     }
 }
 
 impl Store for LocalStore {
     async fn call(&self, request: Request) -> Result<Reply, StoreError> {
+        if is_fleeting(&request) {
+            // A poisoned lock means a panic between two cells of one request: nothing after it can be trusted.
+            let mut fleeting = self.fleeting.lock().expect("the tables are whole");
+            return fleeting.apply(self.clock.now(), &request);
+        }
         let (answer, reply) = oneshot::channel();
         self.jobs
             .try_send(Job { request, answer })

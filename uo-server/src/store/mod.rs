@@ -118,6 +118,15 @@ pub struct SessionRow {
     pub number: u64,
 }
 
+/// What the ticks of a region did to the nodes that held it.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct FaultRow {
+    /// The boots whose tick of this region panicked, each once.
+    pub panics: Vec<BootId>,
+    /// Frozen until an operator releases it.
+    pub quarantined: bool,
+}
+
 /// A session token, hashed: the store never sees one in the clear.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct TokenHash(pub [u8; 32]);
@@ -187,6 +196,29 @@ pub enum Request {
     SessionRead { token: TokenHash },
     /// -> [`Reply::Done`]
     SessionDelete { token: TokenHash },
+    /// Writes a boot's own row of `nodes`, with the beat as its stamp, expiring after `ttl_s` seconds. -> [`Reply::Done`]
+    NodeBeat {
+        node: NodeName,
+        boot: BootId,
+        beat: u64,
+        /// An encoded [`row::NodeRow`].
+        row: Vec<u8>,
+        ttl_s: u32,
+    },
+    /// -> [`Reply::Nodes`]
+    NodesRead,
+    /// Says for `ttl_s` seconds that these regions are needed. -> [`Reply::Done`]
+    DemandPut { regions: Vec<RegionId>, ttl_s: u32 },
+    /// -> [`Reply::Demand`]
+    DemandRead,
+    /// Reads what a region's ticks did to its nodes (serial). -> [`Reply::Fault`]
+    FaultRead { region: RegionId },
+    /// Replaces the row if it is exactly `seen` (none: no row). -> [`Reply::FaultCas`]
+    FaultCas {
+        region: RegionId,
+        seen: Option<FaultRow>,
+        to: FaultRow,
+    },
 }
 
 /// The answer to a [`Request`].
@@ -214,6 +246,17 @@ pub enum Reply {
     Objects(Vec<(ObjectKey, Vec<u8>)>),
     /// The session; none: unknown or expired.
     Session(Option<SessionRow>),
+    /// Every boot's row that has not expired (an encoded [`row::NodeRow`]), by node and boot.
+    Nodes(Vec<(NodeName, BootId, Vec<u8>)>),
+    /// The regions that somebody needs, in order.
+    Demand(Vec<RegionId>),
+    /// The row; none: its ticks never panicked.
+    Fault(Option<FaultRow>),
+    /// Whether it applied, and otherwise the row that stood against it.
+    FaultCas {
+        applied: bool,
+        row: Option<FaultRow>,
+    },
     /// Acknowledged. A stamped write that lost says this as well.
     Done,
 }

@@ -31,6 +31,66 @@ pub struct ObjectRow {
     pub state: ObjectState,
 }
 
+/// What a process does in the cluster.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum Role {
+    /// Sessions only.
+    Gateway,
+    /// Regions only.
+    Sim,
+    /// Both.
+    All,
+}
+
+/// What a boot says of itself.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub enum NodeState {
+    /// It has not had a beat acknowledged, or has no life yet.
+    Starting,
+    /// It serves.
+    Running,
+    /// It drains and takes nothing.
+    Stopping,
+    /// It holds nothing any more and may be declared dead, from the life it names.
+    Done,
+    /// It has stopped acting until it thaws, at the life it names.
+    Fenced,
+}
+
+/// How busy a node is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct NodeLoad {
+    /// Sessions of its gateway.
+    pub sessions: u32,
+    /// Regions it holds.
+    pub regions: u32,
+    /// The time that 99 of 100 ticks stayed below, in milliseconds.
+    pub tick_p99_ms: u32,
+}
+
+/// What a boot says of itself with each beat.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct NodeRow {
+    /// Grows with each beat; also the stamp of the write.
+    pub beat: u64,
+    /// What it does.
+    pub role: Role,
+    /// Its life as it knows it; 0 for gateways, which have none.
+    pub life: u64,
+    /// What may be expected of it.
+    pub state: NodeState,
+    /// Where other nodes reach it, as host:port.
+    pub peer: Option<String>,
+    /// Where clients reach it, as WebSocket addresses.
+    pub clients: Vec<String>,
+    /// Time since it started, in milliseconds.
+    pub up_ms: u64,
+    /// How often a node of its name started in the last five minutes.
+    pub starts: u32,
+    /// How busy it is.
+    pub load: NodeLoad,
+}
+
 /// A row that cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("a stored row cannot be read: {0}")]

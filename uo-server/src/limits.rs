@@ -108,6 +108,78 @@ pub const INBOX_MAX: usize = 64 * 1024;
 /// A tick that begins later than this after its deadline is late.
 pub const TICK_LATE_MS: u64 = 10;
 
+/// A sim may act for this long after it sent the newest beat that was acknowledged.
+pub const FENCE_MS: u64 = 2_000;
+/// How often a node beats.
+pub const BEAT_MS: u64 = 400;
+/// After this long without an answer a beat has failed.
+pub const BEAT_TIMEOUT_MS: u64 = 400;
+/// How often a node reads who else beats.
+pub const NODES_READ_MS: u64 = 200;
+/// How long a boot's row must stand still to be presumed gone.
+pub const GONE_MS: u64 = 2_500;
+/// The same for windows begun by the first read after an outage.
+pub const GONE_AFTER_OUTAGE_MS: u64 = 5_000;
+/// Without a successful read or an acknowledged beat for this long there is an outage.
+pub const OUTAGE_MS: u64 = 1_000;
+/// How long a row must say `fenced` at one life before its boot may be declared dead.
+pub const FENCED_SEEN_MS: u64 = 1_000;
+/// From the look at the fence to the last effect of what was then decided.
+pub const ACT_MS: u64 = 50;
+/// How fast or slow a clock may run, in thousandths.
+pub const CLOCK_ERROR_PERMILLE: u64 = 10;
+/// When a row of `nodes` expires, in seconds. It only sweeps up.
+pub const NODE_TTL_S: u32 = 3_600;
+/// The sim of rank k waits k times this before it takes a free region.
+pub const RANK_WAIT_MS: u64 = 1_000;
+/// How often placement looks for regions to take, to drain and to retire.
+pub const PLACEMENT_MS: u64 = 200;
+/// A node gets regions back from others once it has been up for this long.
+pub const SETTLED_MS: u64 = 5_000;
+/// Starts of a node within this time count as one fit of sickness.
+pub const STARTS_WINDOW_MS: u64 = 300_000;
+/// A node that started this often within that time gets no regions from others.
+pub const STARTS_SICK: u32 = 3;
+/// Regions of one node under way to better ones.
+pub const DRAINS_MAX: usize = 4;
+/// After a drain that came to nothing, how long its region stays where it is.
+pub const DRAIN_PAUSE_MS: u64 = 30_000;
+/// How often the leases are read back.
+pub const LEASES_READ_MS: u64 = 3_000;
+/// How often demand is written again.
+pub const DEMAND_REFRESH_MS: u64 = 3_000;
+/// When demand that is not written again expires, in seconds.
+pub const DEMAND_TTL_S: u32 = 20;
+/// How often demand is read, in a world that runs by demand.
+pub const DEMAND_READ_MS: u64 = 1_000;
+/// A region that nobody demanded for this long is retired.
+pub const RETIRE_MS: u64 = 30_000;
+/// Boots that no row of `nodes` shows, watched because a lease or an owner names them.
+pub const WATCHED_MAX: usize = 1_024;
+/// Dead boots remembered; one that is forgotten and still named is looked up again.
+pub const DEAD_KEPT_MAX: usize = 4_096;
+
+/// Whether no node can be presumed gone while it acts: `fence / (1 - rho) + act < gone / (1 + rho)`, in integers. The fence
+/// is measured on a clock that may be slow, the window on one that may be fast.
+pub const fn fence_fits(fence_ms: u64, act_ms: u64, gone_ms: u64, rho_permille: u64) -> bool {
+    if rho_permille >= 1000 {
+        return false;
+    }
+    let (slow, fast) = ((1000 - rho_permille) as u128, (1000 + rho_permille) as u128);
+    let acts = (fence_ms as u128 * 1000 + act_ms as u128 * slow) * fast;
+    acts < gone_ms as u128 * 1000 * slow
+}
+
+/// Whether two beats in a row may be lost, and the third acknowledged late, without a freeze.
+pub const fn beats_fit(beat_ms: u64, beat_timeout_ms: u64, fence_ms: u64) -> bool {
+    beat_timeout_ms <= beat_ms && 3 * beat_ms + beat_timeout_ms < fence_ms
+}
+
+const _: () = assert!(fence_fits(FENCE_MS, ACT_MS, GONE_MS, CLOCK_ERROR_PERMILLE));
+const _: () = assert!(beats_fit(BEAT_MS, BEAT_TIMEOUT_MS, FENCE_MS));
+const _: () = assert!(GONE_MS < GONE_AFTER_OUTAGE_MS && NODES_READ_MS < OUTAGE_MS);
+const _: () = assert!(2 * BEAT_MS < FENCED_SEEN_MS && OUTAGE_MS < FENCE_MS);
+const _: () = assert!(DEMAND_REFRESH_MS < DEMAND_TTL_S as u64 * 1000);
 const _: () = assert!(SUBSCRIBE_MARGIN >= uo_combat::ARENA_MARGIN);
 const _: () = assert!(HANDOFF_DEPTH < HANDOFF_DEPTH_FIGHTING);
 const _: () = assert!(HANDOFF_DEPTH_FIGHTING < uo_combat::ARENA_MARGIN);

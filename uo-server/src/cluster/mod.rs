@@ -1,6 +1,21 @@
 //! Who may simulate what. Everything here is pure.
 //!
-//! Reading order: [`claim`], the machine of both leases and character ownership.
+//! Reading order:
+//! - [`age`], [`timing`]: how time is kept, and which times there are;
+//! - [`fence`]: until when this sim may act;
+//! - [`observer`]: which boots are presumed gone;
+//! - [`life`]: this boot's own life, and the deaths of others;
+//! - [`claim`]: the machine of both leases and character ownership;
+//! - [`core`]: the cluster core, which puts these together.
+//!
+//! Each is a small state machine that can be cloned, compared and hashed and keeps time as capped ages only, so that a
+//! model checker explores the very code that runs.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod age;
 pub mod claim;
+pub mod core;
+pub mod fence;
+pub mod life;
+pub mod observer;
+pub mod timing;

@@ -14,7 +14,7 @@
 //! - [`gateway`]: the gateway core: sessions, interest, views, lanes;
 //! - [`config`], [`node`]: flags, and the shells put together;
 //! - [`admin`]: what operators see;
-//! - [`clock`], [`sys`]: the two things asked of the system directly.
+//! - [`jitter`]: waits that differ; [`clock`], [`sys`]: the two things asked of the system directly.
 
 pub mod admin;
 pub mod clock;
@@ -22,6 +22,7 @@ pub mod cluster;
 pub mod config;
 pub mod gateway;
 pub mod identity;
+mod jitter;
 pub mod limits;
 pub mod node;
 pub mod peer;

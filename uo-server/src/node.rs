@@ -97,6 +97,7 @@ pub async fn start_node(config: Config) -> anyhow::Result<Node> {
 
     let sim = SimLoop {
         core: SimCore::new(SimConfig::alone(me.clone(), config.world.clone())),
+        regions: uo_proto::RegionId::count(config.world.size()),
         clock,
         inbox: sim_inbox,
         replies: sim_sender.clone(),

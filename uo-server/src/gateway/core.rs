@@ -12,13 +12,14 @@ use super::counters::Counters;
 use super::flush::Scratch;
 use super::frames::Frames;
 use super::pulse::Pulse;
-use super::retry::Jitter;
+
 use super::session::Sessions;
 use super::subscribe::{Hint, Subscription};
 use super::token::Stock;
 use super::view::View;
 use crate::Millis;
 use crate::identity::{Holder, NodeName};
+use crate::jitter::Jitter;
 use crate::peer::message::AttachId;
 use crate::peer::{Message, ToGateway, ToSim};
 use crate::sim::core::Ticket;
@@ -157,6 +158,8 @@ pub struct GatewayCore {
     pub(super) regions: BTreeMap<RegionId, Subscription>,
     pub(super) hints: BTreeMap<RegionId, Hint>,
     pub(super) members: BTreeSet<Holder>,
+    /// Sims at which everything stands still.
+    pub(super) frozen: BTreeSet<NodeName>,
     pub(super) tokens: Stock,
     pub(super) pulse: Pulse,
     pub(super) jitter: Jitter,
@@ -193,6 +196,7 @@ impl GatewayCore {
             regions: BTreeMap::new(),
             hints: BTreeMap::new(),
             members: config.members.iter().cloned().collect(),
+            frozen: BTreeSet::new(),
             tokens: Stock::default(),
             pulse: Pulse::default(),
             jitter: Jitter::new(config.seed),
@@ -294,6 +298,11 @@ impl GatewayCore {
             ToGateway::FeedEnd { region, epoch } => self.feed_end(region, epoch),
             ToGateway::FeedsDone => self.pulse.done(&from.node),
             ToGateway::Leases(leases) => self.leases(leases),
+            ToGateway::Lost {
+                char_id,
+                generation,
+            } => self.owner_lost(&from, char_id, generation),
+            ToGateway::Frozen { is_frozen } => self.freeze(from.node, is_frozen),
         }
     }
 

@@ -238,6 +238,7 @@ impl GatewayCore {
     }
 
     fn lose_sim(&mut self, node: &NodeName) {
+        self.frozen.remove(node);
         self.pulse.forget(node);
         self.lose_regions_of(node);
         for key in self.sessions.keys() {
@@ -250,6 +251,18 @@ impl GatewayCore {
             if is_of {
                 self.lose_owner(key);
             }
+        }
+    }
+
+    /// The owner has lost a session's character to somebody who does not know of the session.
+    pub(super) fn owner_lost(&mut self, from: &Holder, char_id: CharId, generation: u64) {
+        let Some(key) = self.of_generation(char_id, generation) else {
+            return;
+        };
+        let session = &mut self.sessions[key];
+        if session.phase == Phase::Attached && session.owner.as_ref() == Some(from) {
+            session.owner = None;
+            self.lose_owner(key);
         }
     }
 

@@ -51,6 +51,9 @@ impl GatewayCore {
         else {
             return;
         };
+        if self.frozen.contains(&owner.node) {
+            return; // They wait here, as many as a session may have waiting.
+        }
         let (char_id, generation) = (session.char_id, session.generation);
         while let Some(order) = self.sessions[key].orders.send_next().cloned() {
             self.counters.orders += 1;

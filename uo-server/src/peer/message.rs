@@ -139,6 +139,10 @@ pub enum ToGateway {
     FeedsDone,
     /// A hint that saves a store read.
     Leases(Leases),
+    /// The character is owned here no longer, and who owns it does not know of this session: it has to be looked for.
+    Lost { char_id: CharId, generation: u64 },
+    /// Everything that this sim simulates stands still (true), or goes on (false). Orders for it wait at the gateway.
+    Frozen { is_frozen: bool },
 }
 
 /// `Attach`.

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use uo_combat::Fighter;
 use uo_proto::{CharId, RegionId};
+use uo_world::World;
 
 use super::character::Character;
 use super::claims::{Task, Who};
@@ -34,6 +35,8 @@ pub(super) struct Entering {
     row: Option<CharacterRow>,
     /// Private messages up to this number are gone.
     lost_through: Option<u64>,
+    /// Its region is being taken: it goes on once that is decided.
+    waits_for: Option<RegionId>,
     held: VecDeque<RoutedOrder>,
 }
 
@@ -44,6 +47,12 @@ impl Entering {
             self.held.push_back(order);
         }
         has_room
+    }
+
+    /// Where it is about to stand, as far as is known.
+    pub(super) fn region(&self, world: &World) -> Option<RegionId> {
+        let row = self.row.as_ref()?;
+        Some(world.region_at(row.fighter.pos))
     }
 
     /// What a snapshot shows of it.
@@ -80,7 +89,7 @@ impl SimCore {
         let id = attach.char_id;
         if self.characters.contains_key(&id) {
             self.attach_again(attach);
-        } else if self.stopping || self.is_starting() || self.is_under_way(id) {
+        } else if self.stopping || self.is_under_way(id) {
             self.refuse_attach(&attach, AttachRefusal::NotNow);
         } else {
             let entering = Entering {
@@ -90,6 +99,7 @@ impl SimCore {
                 after_crash: false,
                 row: None,
                 lost_through: None,
+                waits_for: None,
                 held: VecDeque::new(),
             };
             self.entering.insert(id, entering);
@@ -251,7 +261,6 @@ impl SimCore {
                 return self.turn_away(id, AttachRefusal::NotNow);
             }
         };
-        let found = loaded.as_ref().map(|row| row.generation);
         let mut row = match loaded {
             Some(row) => row,
             None => {
@@ -295,14 +304,43 @@ impl SimCore {
         }
         let region = self.config.world.region_at(row.fighter.pos);
         entering.row = Some(row);
-        if !self.serves(region) {
-            let reason = match self.elsewhere.get(&region) {
-                Some((_, holder)) => AttachRefusal::Elsewhere(holder.clone()),
-                None => AttachRefusal::NotHeld(region),
-            };
-            return self.turn_away(id, reason);
+        entering.waits_for = Some(region);
+        if !self.is_coming(region) {
+            self.go_on_entering(id);
         }
-        self.drive(Who::Entering(id), Input::Loaded(found));
+    }
+
+    /// It is decided whether a region is ours: those who waited for that go on.
+    pub(super) fn go_in(&mut self, region: RegionId) {
+        let waiting = self.entering.iter();
+        let waiting: Vec<CharId> = waiting
+            .filter(|(_, entering)| entering.waits_for == Some(region))
+            .map(|(&id, _)| id)
+            .collect();
+        for id in waiting {
+            self.go_on_entering(id);
+        }
+    }
+
+    /// Its row is loaded, and whether its region is served here will not change soon.
+    fn go_on_entering(&mut self, id: CharId) {
+        let Some(entering) = self.entering.get_mut(&id) else {
+            return;
+        };
+        let Some(region) = entering.waits_for.take() else {
+            return;
+        };
+        // 0: there is no row yet.
+        let found = entering.row.as_ref().map(|row| row.generation);
+        let found = found.filter(|&generation| generation > 0);
+        if self.serves(region) {
+            return self.drive(Who::Entering(id), Input::Loaded(found));
+        }
+        let reason = match self.elsewhere.get(&region) {
+            Some((_, holder)) => AttachRefusal::Elsewhere(holder.clone()),
+            None => AttachRefusal::NotHeld(region),
+        };
+        self.turn_away(id, reason);
     }
 
     /// Refuses an attach whose character is claimed already, and releases it.

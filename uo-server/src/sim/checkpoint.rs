@@ -8,8 +8,10 @@ use super::core::{SimCore, Ticket};
 use super::timer::Timer;
 use crate::Millis;
 use crate::cluster::claim::Input;
+use crate::identity::Holder;
 use crate::limits::{CAS_RETRY_MS, CHARACTER_WRITES_MAX, CHECKPOINT_URGENT_MS};
 use crate::peer::ToGateway;
+use crate::peer::message::AttachId;
 use crate::planted::PlantedBug;
 use crate::store::row;
 use crate::store::{Request, Stamp};
@@ -187,6 +189,9 @@ impl SimCore {
 
     pub(super) fn checkpoint_answered(&mut self, id: CharId, ticket: Ticket, is_done: bool) {
         self.writes_under_way -= 1;
+        if is_done && self.has_bug(PlantedBug::SavedWithoutCheck) {
+            return self.tell_saved_at_once(id, ticket);
+        }
         let Some(character) = self.characters.get_mut(&id) else {
             return; // Outgoing or gone: whoever has it next decides what is saved.
         };
@@ -246,16 +251,39 @@ impl SimCore {
             return;
         }
         character.checkpoint.saved = Some(promise);
+        let (generation, attach) = (character.generation, character.attach.clone());
+        self.send_saved(id, generation, attach, promise);
+    }
+
+    fn send_saved(
+        &mut self,
+        id: CharId,
+        generation: u64,
+        attach: Option<(AttachId, Holder)>,
+        promise: Promise,
+    ) {
         self.counters.saved += 1;
-        if let Some((_, gateway)) = &character.attach {
-            let to = gateway.node.clone();
+        if let Some((_, gateway)) = attach {
             let message = ToGateway::Saved {
                 char_id: id,
-                generation: character.generation,
+                generation,
                 seq: promise.seq,
                 inventory: promise.inventory,
             };
-            self.send_gateway(to, message);
+            self.send_gateway(gateway.node, message);
+        }
+    }
+
+    /// The fault: whoever it belongs to by now, and whether or not we may act.
+    fn tell_saved_at_once(&mut self, id: CharId, ticket: Ticket) {
+        let outgoing = self.outgoing.get_mut(&id).map(|it| &mut it.character);
+        let Some(character) = self.characters.get_mut(&id).or(outgoing) else {
+            return;
+        };
+        let in_flight = &mut character.checkpoint.in_flight;
+        if let Some((_, promise)) = in_flight.take_if(|(known, _)| *known == ticket) {
+            let (generation, attach) = (character.generation, character.attach.clone());
+            self.send_saved(id, generation, attach, promise);
         }
     }
 

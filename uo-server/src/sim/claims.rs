@@ -7,7 +7,7 @@ use super::core::{SimCore, Ticket};
 use super::timer::Timer;
 use crate::cluster::claim::{Claim, Context, Input, Output};
 use crate::limits::CAS_RETRY_MS;
-use crate::store::{Reply, Request, Right, Stamp, StoreError};
+use crate::store::{ClaimRow, Reply, Request, Right, Stamp, StoreError};
 
 /// In which part a claim is played here. Of one character there can be two at a time: outgoing from one region of this
 /// node and arriving in another.
@@ -43,8 +43,6 @@ impl Who {
 /// Whose request it was.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Asked {
-    /// Every lease, at the start.
-    Leases,
     /// A claim's.
     Claim(Who),
     /// A checkpoint.
@@ -53,6 +51,8 @@ pub(super) enum Asked {
     LastWrite(CharId),
     /// A region's object writes.
     Objects(RegionId, Stamp),
+    /// Who owns a character, to be sure.
+    OwnerReadBack(CharId),
 }
 
 /// A claim, and the request of it that is under way.
@@ -87,7 +87,7 @@ impl SimCore {
             input,
             &mut Context {
                 me: &self.config.me,
-                is_dead: &|boot| self.config.is_dead(boot),
+                is_dead: &|boot| self.others.is_dead(boot),
                 nonces: &mut self.nonces,
                 planted: self.config.planted,
             },
@@ -113,7 +113,11 @@ impl SimCore {
                 let (seen, to) = (attempt.seen, attempt.to);
                 self.ask_for(who, Request::ClaimCas { right, seen, to });
             }
-            Output::RetryLater => self.timers.add(self.now + CAS_RETRY_MS, Timer::Claim(who)),
+            Output::RetryLater => {
+                // Whoever runs into the same row at the same time should not do so for ever.
+                let at = self.now + self.jitter.of(CAS_RETRY_MS);
+                self.timers.add(at, Timer::Claim(who));
+            }
             Output::Load { .. } => match right {
                 Right::Region(region) => self.ask_for(who, Request::ObjectsRead { region }),
                 Right::Character(char_id) => self.ask_for(who, Request::CharacterRead { char_id }),
@@ -121,14 +125,19 @@ impl SimCore {
             Output::Seal { number } => self.seal(who, number),
             Output::Serve { number } => self.serve(who, number),
             Output::Released { number } => self.released(who, number),
-            Output::Gone(row) => match who {
-                Who::Region(region) => self.region_gone(region, row),
-                Who::Entering(id) => self.entering_gone(id, row),
-                Who::Owned(id) => self.owned_gone(id),
-                Who::Outgoing(id) => self.outgoing_gone(id, row),
-                Who::Arrival(id) => self.arrival_gone(id, row),
-                Who::Leaving(id) => self.left(id),
-            },
+            Output::Gone(row) => self.gone(who, row),
+        }
+    }
+
+    fn gone(&mut self, who: Who, row: Option<ClaimRow>) {
+        self.look_at_holder(row.as_ref());
+        match who {
+            Who::Region(region) => self.region_gone(region, row),
+            Who::Entering(id) => self.entering_gone(id, row),
+            Who::Owned(id) => self.owned_gone(id),
+            Who::Outgoing(id) => self.outgoing_gone(id, row),
+            Who::Arrival(id) => self.arrival_gone(id, row),
+            Who::Leaving(id) => self.left(id),
         }
     }
 
@@ -201,11 +210,11 @@ impl SimCore {
             self.counters.store_errors += 1;
         }
         match asked {
-            Asked::Leases => self.leases_read(reply),
             Asked::Claim(who) => self.claim_answered(who, ticket, reply),
             Asked::Checkpoint(id) => self.checkpoint_answered(id, ticket, reply.is_ok()),
             Asked::LastWrite(id) => self.last_write_answered(id, ticket, reply.is_ok()),
             Asked::Objects(region, stamp) => self.objects_answered(region, stamp, reply.is_ok()),
+            Asked::OwnerReadBack(id) => self.owner_read_back(id, reply),
         }
     }
 

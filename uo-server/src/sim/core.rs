@@ -10,18 +10,20 @@ use super::arrival::Arrival;
 use super::attach::Entering;
 use super::character::Character;
 use super::claims::Asked;
+use super::fenced::Standing;
 use super::handoff::{MovedTo, Outgoing};
 use super::lease::Slot;
 use super::leave::Leaving;
+use super::others::{Others, Peer};
 use super::state::Counters;
-use super::timer::{Timer, Timers};
+use super::timer::Timers;
 use crate::Millis;
 use crate::identity::{BootId, Holder, NodeName, Nonces};
-use crate::limits::{CHECKPOINT_MS, FENCED_MESSAGES_MAX, LINGER_MS};
-use crate::peer::message::{AttachRefusal, HandoffRefusal};
+use crate::jitter::Jitter;
+use crate::limits::{CHECKPOINT_MS, LINGER_MS};
 use crate::peer::{Message, ToGateway, ToSim};
 use crate::planted::{Planted, PlantedBug};
-use crate::store::{Reply, Request, Stamp, StoreError};
+use crate::store::{ClaimRow, Reply, Request, Stamp, StoreError};
 
 /// Names a request to the store, so that its reply finds back to who asked.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -43,9 +45,25 @@ pub enum Input {
     },
     /// The link to a node is gone.
     PeerLost { node: NodeName },
-    /// The fence fell (true) or was lifted by a thaw (false).
+    /// This boot may act no longer (true), or it may (false): for the first time, or again after a thaw.
     Fence { fallen: bool },
-    /// Stop in order: checkpoint, hand over or release, then [`Effect::Stopped`].
+    /// That boot is proven dead: what it held may be claimed.
+    Dead { boot: BootId },
+    /// Every node that is not presumed gone, without this one; replaces what was said before.
+    Members { members: Vec<Peer> },
+    /// The other nodes to which there is a link; replaces what was said before.
+    Linked { nodes: Vec<NodeName> },
+    /// Take this region; its row as it was read last. Answered by [`News::Served`] or [`News::Gone`].
+    Take {
+        region: RegionId,
+        row: Option<ClaimRow>,
+    },
+    /// Nobody needs this region: give it up, unless somebody came meanwhile. Answered by [`News::Released`], or by
+    /// [`News::Served`] if it stays.
+    Retire { region: RegionId },
+    /// Leases as they were read a moment ago.
+    ReadBack { leases: Vec<(RegionId, ClaimRow)> },
+    /// Stop in order: checkpoint and release everything, then [`News::Drained`].
     Stop,
 }
 
@@ -57,8 +75,29 @@ pub enum Effect {
     Send { to: NodeName, message: Message },
     /// Ask the store.
     Store { ticket: Ticket, request: Request },
-    /// The stop is complete.
-    Stopped,
+    /// For the cluster core.
+    News(News),
+}
+
+/// What the cluster core is told.
+#[derive(Clone, PartialEq, Debug)]
+#[allow(missing_docs, reason = "the fields are told by their names and types")]
+pub enum News {
+    /// The region is held and served.
+    Served { region: RegionId, epoch: u64 },
+    /// It was not taken, or is held here no longer. The row that says so, as far as it is known.
+    Gone {
+        region: RegionId,
+        row: Option<ClaimRow>,
+    },
+    /// It was given up, and its row has this number now.
+    Released { region: RegionId, number: u64 },
+    /// A row names this boot, which is not known to be alive or dead.
+    Suspect { boot: BootId },
+    /// The regions in which players stand, or to which they are on their way.
+    Demanded { regions: Vec<RegionId> },
+    /// The stop is complete: nothing is held any more, or it took too long.
+    Drained,
 }
 
 /// What a sim core is started with.
@@ -68,9 +107,7 @@ pub struct SimConfig {
     pub me: Holder,
     /// The world it simulates.
     pub world: World,
-    /// Every other boot is dead: the lock of a one-process store proves it.
-    pub others_are_dead: bool,
-    /// Who is told which regions are held here.
+    /// Gateways that are always told which regions are held here: the one of this process.
     pub told: Vec<NodeName>,
     /// How long a character stays in the world after its connection is gone.
     pub linger_ms: u64,
@@ -78,28 +115,25 @@ pub struct SimConfig {
     pub checkpoint_ms: u64,
     /// The last stamp of a generation; beyond it the next is claimed. Less than [`Stamp::N_MAX`] in tests only.
     pub stamps_max: u32,
+    /// Seed of the jitter in retries.
+    pub seed: u64,
     /// The rule that is left out.
     pub planted: Planted,
 }
 
 impl SimConfig {
-    /// The only node of a shard: every other boot is dead, and everybody to be told is `me`.
+    /// A sim with a gateway in its process.
     pub fn alone(me: Holder, world: World) -> SimConfig {
         SimConfig {
             told: vec![me.node.clone()],
+            seed: me.boot.0 as u64,
             me,
             world,
-            others_are_dead: true,
             linger_ms: LINGER_MS,
             checkpoint_ms: CHECKPOINT_MS,
             stamps_max: Stamp::N_MAX,
             planted: Planted::NONE,
         }
-    }
-
-    /// Whether that boot is proven dead.
-    pub(super) fn is_dead(&self, boot: BootId) -> bool {
-        self.others_are_dead && boot != self.me.boot
     }
 }
 
@@ -109,8 +143,10 @@ impl SimConfig {
 pub struct SimCore {
     pub(super) config: SimConfig,
     pub(super) nonces: Nonces,
-    /// The time of the input that is being handled.
+    /// The time of the input that is being handled. It stands still while the fence is down, and so does every deadline.
     pub(super) now: Millis,
+    /// How long it has stood still so far.
+    pub(super) frozen_ms: Millis,
     /// What the input that is being handled leads to.
     pub(super) effects: Vec<Effect>,
     next_ticket: u64,
@@ -119,18 +155,23 @@ pub struct SimCore {
     pub(super) timers: Timers,
     /// Ticks that are complete.
     pub(super) ticks: u64,
-    pub(super) fenced: bool,
+    pub(super) standing: Standing,
     /// Inputs that wait for the thaw.
-    kept: VecDeque<Input>,
+    pub(super) kept: VecDeque<Input>,
     pub(super) stopping: bool,
     pub(super) stopped: bool,
     /// Every region of the map, by id.
     pub(super) slots: Vec<Slot>,
     /// Who else holds which regions, as far as is known.
     pub(super) elsewhere: BTreeMap<RegionId, (u64, Holder)>,
-    /// Regions that are still to be taken, and those that are being taken; none: the leases are not read yet.
-    pub(super) wanted: Option<VecDeque<RegionId>>,
+    /// What is known of the other nodes.
+    pub(super) others: Others,
+    /// Regions that are still to be taken, with their rows; those that are being taken; and those being given up.
+    pub(super) wanted: VecDeque<(RegionId, Option<ClaimRow>)>,
     pub(super) taking: BTreeSet<RegionId>,
+    pub(super) retiring: BTreeSet<RegionId>,
+    /// What was told last of where players are.
+    pub(super) demanded: Vec<RegionId>,
     /// Regions taken and released since that was told, with their new numbers.
     pub(super) untold: BTreeMap<RegionId, (u64, Option<Holder>)>,
     pub(super) entering: BTreeMap<CharId, Entering>,
@@ -144,6 +185,10 @@ pub struct SimCore {
     /// What arrivals said before the tick in which the feed of the region they left shows what they said there.
     pub(super) unsaid: Vec<(CharId, String)>,
     pub(super) writes_under_way: usize,
+    /// Owner rows that are being read back, and the character that was asked for last.
+    pub(super) reads_under_way: usize,
+    pub(super) read_back_last: Option<CharId>,
+    pub(super) jitter: Jitter,
     /// Acknowledged checkpoints that wait for the object writes up to a tick.
     pub(super) unsaved: BTreeSet<(u64, CharId)>,
     pub(super) counters: Counters,
@@ -151,28 +196,31 @@ pub struct SimCore {
 }
 
 impl SimCore {
-    /// A core that begins to take its regions with its first input.
+    /// A core that holds nothing, and may not act yet: [`Input::Fence`] tells when.
     pub fn new(config: SimConfig) -> SimCore {
         let regions = RegionId::count(config.world.size());
-        let mut timers = Timers::default();
-        timers.add(0, Timer::Leases);
         SimCore {
             nonces: Nonces::new(config.me.boot),
+            jitter: Jitter::new(config.seed),
             config,
             now: 0,
+            frozen_ms: 0,
             effects: Vec::new(),
             next_ticket: 0,
             asked: BTreeMap::new(),
-            timers,
+            timers: Timers::default(),
             ticks: 0,
-            fenced: false,
+            standing: Standing::Starting,
             kept: VecDeque::new(),
             stopping: false,
             stopped: false,
             slots: (0..regions).map(|_| Slot::default()).collect(),
             elsewhere: BTreeMap::new(),
-            wanted: None,
+            others: Others::default(),
+            wanted: VecDeque::new(),
             taking: BTreeSet::new(),
+            retiring: BTreeSet::new(),
+            demanded: Vec::new(),
             untold: BTreeMap::new(),
             entering: BTreeMap::new(),
             characters: BTreeMap::new(),
@@ -183,25 +231,50 @@ impl SimCore {
             moved_order: VecDeque::new(),
             unsaid: Vec::new(),
             writes_under_way: 0,
+            reads_under_way: 0,
+            read_back_last: None,
             unsaved: BTreeSet::new(),
             counters: Counters::default(),
             handoff_ms: Vec::new(),
         }
     }
 
+    /// The core of the boot that follows on this one, which was declared dead. Nothing is kept of what was owned or under
+    /// way. Its tickets go on where the old one's ended, so that late replies to the old one find nobody.
+    pub fn reborn(self, me: Holder) -> SimCore {
+        let was = self.config.me.boot;
+        let mut next = SimCore::new(SimConfig { me, ..self.config });
+        next.now = self.now;
+        next.frozen_ms = self.frozen_ms;
+        next.next_ticket = self.next_ticket;
+        next.others = self.others;
+        next.others.is_dead_now(was);
+        next.stopping = self.stopping;
+        next.ticks = self.ticks;
+        next.counters = self.counters;
+        if next.has_bug(PlantedBug::RebirthKeepsClaims) {
+            next.asked = self.asked;
+            next.taking = self.taking;
+            next.slots = self.slots;
+            let served = next.slots.iter_mut().filter(|slot| slot.is_served());
+            served.for_each(|slot| *slot = Slot::default());
+        }
+        next
+    }
+
     /// Takes in what happened at `now`, and appends what is to be done to `effects`.
     pub fn handle(&mut self, now: Millis, input: Input, effects: &mut Vec<Effect>) {
-        self.now = now;
         std::mem::swap(&mut self.effects, effects);
-        if self.fenced {
-            self.handle_fenced(input);
-        } else {
+        if self.standing == Standing::Acting {
+            self.now = now.saturating_sub(self.frozen_ms);
             self.dispatch(input);
+        } else {
+            self.handle_fenced(now, input);
         }
         std::mem::swap(&mut self.effects, effects);
     }
 
-    fn dispatch(&mut self, input: Input) {
+    pub(super) fn dispatch(&mut self, input: Input) {
         match input {
             Input::Tick { parallel } => self.tick(parallel),
             Input::Peer { from, message } => self.peer(from, message),
@@ -212,6 +285,12 @@ impl SimCore {
             }
             Input::PeerLost { node } => self.peer_lost(&node),
             Input::Fence { fallen } => self.fence(fallen),
+            Input::Dead { boot } => self.is_dead_now(boot),
+            Input::Members { members } => self.others.members_are(members),
+            Input::Linked { nodes } => self.others.linked_are(nodes),
+            Input::Take { region, row } => self.take(region, row),
+            Input::Retire { region } => self.retire(region),
+            Input::ReadBack { leases } => self.leases_read_back(leases),
             Input::Stop => self.stop(),
         }
     }
@@ -258,48 +337,27 @@ impl SimCore {
         }
     }
 
-    /// A fenced core answers whoever would wait for it, and keeps everything else for the thaw.
-    fn handle_fenced(&mut self, input: Input) {
-        match input {
-            Input::Fence { fallen } => self.fence(fallen),
-            Input::Tick { .. } => {}
-            Input::Peer {
-                message: ToSim::Attach(attach),
-                ..
-            } => self.refuse_attach(&attach, AttachRefusal::NotNow),
-            Input::Peer {
-                message: ToSim::HandoffOffer(offer),
-                ..
-            } => self.refuse_offer(&offer, HandoffRefusal::Fenced),
-            Input::Peer { .. } if self.kept.len() >= FENCED_MESSAGES_MAX => {
-                self.counters.messages_dropped_fenced += 1;
-            }
-            Input::Peer { .. } | Input::Store { .. } | Input::PeerLost { .. } | Input::Stop => {
-                self.kept.push_back(input);
-            }
-        }
+    /// Whether it holds something to tick, wants nothing more, and is not about to end.
+    pub fn is_settled(&self) -> bool {
+        self.standing == Standing::Acting
+            && !self.stopping
+            && self.wanted.is_empty()
+            && self.taking.is_empty()
     }
 
-    fn fence(&mut self, fallen: bool) {
-        self.fenced = fallen;
-        if fallen {
-            self.counters.fences += 1;
-        } else {
-            // Each is handled as if it came now: whoever thaws owns what it owned.
-            for input in std::mem::take(&mut self.kept) {
-                self.dispatch(input);
-            }
-        }
+    /// Whether every region of the map is held and served here.
+    pub fn holds_everything(&self) -> bool {
+        self.is_settled() && self.slots.iter().all(Slot::is_served)
     }
 
-    /// Whether every region is held and served.
-    pub fn ready(&self) -> bool {
-        !self.stopping && self.slots.iter().all(Slot::is_served)
-    }
-
-    /// Whether it is fenced.
+    /// Whether it may not act, because the fence is down or because it never might yet.
     pub fn is_fenced(&self) -> bool {
-        self.fenced
+        self.standing != Standing::Acting
+    }
+
+    /// This node, and the boot that it acts for.
+    pub fn me(&self) -> &Holder {
+        &self.config.me
     }
 
     /// What was counted since the start.
@@ -317,7 +375,12 @@ impl SimCore {
         self.effects.push(Effect::Send { to: node, message });
     }
 
+    /// Sends to a sim, if there is a link to it.
     pub(super) fn send_sim(&mut self, node: NodeName, message: ToSim) {
+        if node != self.config.me.node && !self.others.is_linked(&node) {
+            self.counters.messages_not_linked += 1;
+            return;
+        }
         let message = Message::ToSim(message);
         self.effects.push(Effect::Send { to: node, message });
     }
@@ -329,6 +392,10 @@ impl SimCore {
         self.asked.insert(ticket, asked);
         self.effects.push(Effect::Store { ticket, request });
         ticket
+    }
+
+    pub(super) fn tell_cluster(&mut self, news: News) {
+        self.effects.push(Effect::News(news));
     }
 
     pub(super) fn has_bug(&self, bug: PlantedBug) -> bool {

@@ -61,6 +61,11 @@ impl Outgoing {
         has_room
     }
 
+    /// The regions between which it is.
+    pub(super) fn ends(&self) -> [RegionId; 2] {
+        [self.character.region, self.to]
+    }
+
     /// Orders that the other side does not have.
     fn unsent(mut self) -> VecDeque<RoutedOrder> {
         self.held.split_off(self.offered)
@@ -76,7 +81,7 @@ impl SimCore {
                 && character.region != to
                 && character.handoff_not_before <= self.now
         });
-        is_free && !self.stopping && self.holder_of(to).is_some()
+        is_free && !self.stopping && self.taker_of(to).is_some()
     }
 
     /// Takes the character out of its battle and offers it to the holder of `to`. `orders` were not applied: they go
@@ -88,7 +93,7 @@ impl SimCore {
         cause: HandoffCause,
         orders: Vec<RoutedOrder>,
     ) {
-        let Some(holder) = self.holder_of(to) else {
+        let Some(holder) = self.taker_of(to) else {
             return;
         };
         let Some(mut character) = self.characters.remove(&id) else {
@@ -109,7 +114,9 @@ impl SimCore {
             // It went from one region of ours to another, and goes on before the first was told: that one is settled.
             held.extend(older.unsent());
         }
-        character.checkpoint.suspend();
+        if !self.has_bug(PlantedBug::SavedWithoutCheck) {
+            character.checkpoint.suspend();
+        }
         let outgoing = Outgoing {
             character,
             fighter,
@@ -304,8 +311,11 @@ impl SimCore {
         if let Some(region) = region {
             return self.bring_back(id, region);
         }
+        if self.has_bug(PlantedBug::NoForwarding) {
+            return;
+        }
         match self
-            .holder_of(there)
+            .taker_of(there)
             .filter(|holder| *holder != self.config.me)
         {
             Some(holder) if !self.stopping => {

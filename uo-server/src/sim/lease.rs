@@ -1,29 +1,29 @@
-//! Regions: taking them at the start, serving them, what their objects need, and giving them up.
+//! Regions: serving them, what their objects need, and how they end.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 use uo_combat::{AdmitError, Fighter};
 use uo_proto::{ObjectKey, ObjectState, Pos, RegionId};
 
 use super::claims::{Asked, Task, Who};
-use super::core::SimCore;
+use super::core::{News, SimCore};
 use super::journal::{Journal, read_rows, seal_rows};
 use super::region::Region;
 use super::timer::Timer;
 use crate::cluster::claim::{Claim, Input};
 use crate::identity::{Holder, NodeName};
-use crate::limits::{CAS_RETRY_MS, REGION_CLAIMS_MAX};
+use crate::limits::CAS_RETRY_MS;
 use crate::peer::message::Leases;
 use crate::peer::{ToGateway, ToSim};
-use crate::store::{ClaimRow, Reply, Request, Stamp, StoreError};
+use crate::store::{ClaimRow, Request, Stamp};
 
 /// What this node has of one region of the map.
 #[derive(Default)]
 pub(super) struct Slot {
     pub(super) task: Task,
-    /// Its row when the leases were read; none: there was none, or it was used already.
-    row: Option<ClaimRow>,
+    /// It waits for its turn to be taken.
+    pub(super) is_wanted: bool,
     /// What was loaded, until it is opened.
     loaded: Vec<ObjectState>,
     pub(super) region: Option<Region>,
@@ -51,47 +51,6 @@ impl SimCore {
 
     pub(super) fn slot_mut(&mut self, region: RegionId) -> Option<&mut Slot> {
         self.slots.get_mut(region.0 as usize)
-    }
-
-    /// Reads every lease at once; the rows are hints, each compare-and-set finds out for itself.
-    pub(super) fn read_leases(&mut self) {
-        if !self.stopping {
-            self.ask(Request::LeasesRead, Asked::Leases);
-        }
-    }
-
-    pub(super) fn leases_read(&mut self, reply: Result<Reply, StoreError>) {
-        let Ok(Reply::Leases(rows)) = reply else {
-            return self.timers.add(self.now + CAS_RETRY_MS, Timer::Leases);
-        };
-        for (region, row) in rows {
-            if let Some(slot) = self.slot_mut(region) {
-                slot.row = Some(row);
-            }
-        }
-        let regions = (0..self.slots.len() as u32).map(RegionId);
-        self.wanted = Some(regions.collect());
-        self.take_regions();
-    }
-
-    /// Begins claims until as many are under way as may be.
-    fn take_regions(&mut self) {
-        while !self.stopping && self.taking.len() < REGION_CLAIMS_MAX {
-            let Some(id) = self.wanted.as_mut().and_then(VecDeque::pop_front) else {
-                return;
-            };
-            let Some(slot) = self.slot_mut(id) else {
-                continue;
-            };
-            let row = slot.row.take();
-            self.taking.insert(id);
-            self.drive(Who::Region(id), Input::TakeSeen(row));
-        }
-    }
-
-    /// Whether the regions that this node wants at its start are not all decided yet.
-    pub(super) fn is_starting(&self) -> bool {
-        self.wanted.as_ref().is_none_or(|wanted| !wanted.is_empty()) || !self.taking.is_empty()
     }
 
     pub(super) fn objects_loaded(&mut self, who: Who, rows: &[(ObjectKey, Vec<u8>)]) {
@@ -148,8 +107,8 @@ impl SimCore {
         self.untold
             .insert(id, (epoch, Some(self.config.me.clone())));
         self.tell_neighbours(id, true, &differences);
-        self.taking.remove(&id);
-        self.take_regions();
+        self.tell_served(id);
+        self.is_taken(id);
     }
 
     /// What the neighbours that run here differ in from the generated content.
@@ -194,21 +153,24 @@ impl SimCore {
     /// Somebody else has it.
     pub(super) fn region_gone(&mut self, id: RegionId, row: Option<ClaimRow>) {
         self.close_region(id);
-        self.taking.remove(&id);
         if let Some(ClaimRow {
             holder: Some(holder),
             number,
             ..
-        }) = row
+        }) = row.clone()
+            && !self.others.is_dead(holder.boot)
         {
             self.elsewhere.insert(id, (number, holder));
         }
-        self.take_regions();
+        self.tell_cluster(News::Gone { region: id, row });
+        self.is_taken(id);
     }
 
     pub(super) fn region_released(&mut self, id: RegionId, number: u64) {
         self.close_region(id);
         self.untold.insert(id, (number, None));
+        self.tell_cluster(News::Released { region: id, number });
+        self.is_taken(id);
     }
 
     /// Ends a region that is ours no longer. Whoever was in it is without a battle, and looks for one.
@@ -239,14 +201,14 @@ impl SimCore {
     }
 
     pub(super) fn subscribe(&mut self, node: NodeName, id: RegionId) {
-        let is_starting = self.is_starting();
+        let is_coming = self.is_coming(id);
         let Some(slot) = self.slot_mut(id) else {
             return;
         };
         if let Some(region) = &mut slot.region {
             slot.subscribers.insert(node.clone());
             region.subscribe(node);
-        } else if is_starting {
+        } else if is_coming {
             slot.subscribers.insert(node);
         } else {
             let message = ToGateway::FeedEnd {
@@ -269,6 +231,7 @@ impl SimCore {
     /// The link to a node is gone: a gateway's players linger, and its feeds end. What was offered to it waits for its
     /// time-out, because only a compare-and-set tells.
     pub(super) fn peer_lost(&mut self, node: &NodeName) {
+        self.others.link_lost(node);
         for index in 0..self.slots.len() {
             self.unsubscribe(node, RegionId(index as u32));
         }
@@ -294,14 +257,13 @@ impl SimCore {
         }
     }
 
-    /// Who holds `region`, as far as is known.
-    pub(super) fn holder_of(&self, region: RegionId) -> Option<Holder> {
+    /// Who holds `region` and can be offered a character, as far as is known.
+    pub(super) fn taker_of(&self, region: RegionId) -> Option<Holder> {
         if self.serves(region) {
             return Some(self.config.me.clone());
         }
-        self.elsewhere
-            .get(&region)
-            .map(|(_, holder)| holder.clone())
+        let (_, holder) = self.elsewhere.get(&region)?;
+        self.others.takes_over(holder).then(|| holder.clone())
     }
 
     /// Other sims tell which regions they took and gave up.
@@ -313,7 +275,7 @@ impl SimCore {
                 continue;
             }
             match holder {
-                Some(holder) if holder != self.config.me => {
+                Some(holder) if holder != self.config.me && !self.others.is_dead(holder.boot) => {
                     self.elsewhere.insert(region, (epoch, holder.clone()));
                     self.show_borders(region, &holder);
                 }
@@ -350,10 +312,24 @@ impl SimCore {
             .into_iter()
             .map(|(id, (number, holder))| (id, number, holder))
             .collect();
-        for node in self.config.told.clone() {
+        for node in self.told() {
             let changes = changes.clone();
             self.send_gateway(node, ToGateway::Leases(Leases { changes }));
         }
+        let sims: Vec<NodeName> = self.others.sims().cloned().collect();
+        for node in sims {
+            let changes = changes.clone();
+            self.send_sim(node, ToSim::Leases(Leases { changes }));
+        }
+    }
+
+    /// The gateways that are told what concerns everybody.
+    pub(super) fn told(&self) -> Vec<NodeName> {
+        let mut told = self.config.told.clone();
+        let others = self.others.gateways().filter(|node| !told.contains(node));
+        let others: Vec<NodeName> = others.cloned().collect();
+        told.extend(others);
+        told
     }
 
     /// Sends what a region's journal has to write.

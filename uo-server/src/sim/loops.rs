@@ -3,12 +3,14 @@
 //! It ticks at absolute deadlines and handles messages in between. Store calls run as tasks and come back as letters; the
 //! thread waits for nothing but its inbox.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use uo_proto::RegionId;
 
-use super::core::{Effect, Input, SimCore};
+use super::core::{Effect, Input, News, SimCore};
 use super::mailbox::SimMail;
 use super::schedule::Deadlines;
 use super::schedule::precedence::{self, Work};
@@ -16,6 +18,7 @@ use crate::admin::meters::Meters;
 use crate::clock::Clock;
 use crate::peer::Transport;
 use crate::store::any::Driver;
+use crate::store::{ClaimRow, Reply, Request, StoreError};
 
 /// Above this much work in one tick the next one runs on the pool.
 const PARALLEL_ABOVE: Duration = Duration::from_millis(8);
@@ -26,6 +29,8 @@ const LETTERS_BETWEEN_LOOKS: usize = 64;
 pub struct SimLoop<T> {
     /// The core.
     pub core: SimCore,
+    /// How many regions the map has.
+    pub regions: u32,
     /// The node's clock.
     pub clock: Clock,
     /// Where letters arrive.
@@ -50,6 +55,9 @@ impl<T: Transport> SimLoop<T> {
         let mut deadlines = Deadlines::from(self.clock.elapsed() + Deadlines::PERIOD);
         let mut effects = Vec::new();
         let mut parallel = false;
+        let may_act = Input::Fence { fallen: false };
+        self.core.handle(self.clock.now(), may_act, &mut effects);
+        self.read_leases();
         loop {
             if let Some(due) = deadlines.take(self.clock.elapsed()) {
                 let begun = Instant::now();
@@ -100,14 +108,52 @@ impl<T: Transport> SimLoop<T> {
     fn read(&mut self, letter: SimMail, effects: &mut Vec<Effect>) {
         match letter {
             SimMail::Input(input) => self.core.handle(self.clock.now(), input, effects),
+            SimMail::Leases(reply) => self.take_all(reply, effects),
             // Whoever asked may have gone.
             SimMail::Observe { full, answer } => drop(answer.send(self.core.observe(full))),
         }
     }
 
+    fn read_leases(&self) {
+        let replies = self.replies.clone();
+        self.driver.run(Request::LeasesRead, move |reply| {
+            let _ = replies.send(SimMail::Leases(reply));
+        });
+    }
+
+    /// The store of a one-process shard is locked by it: every other boot is dead, and every region is its own to take.
+    fn take_all(&mut self, reply: Result<Reply, StoreError>, effects: &mut Vec<Effect>) {
+        let Ok(Reply::Leases(rows)) = reply else {
+            return self.read_leases();
+        };
+        let mut rows: BTreeMap<RegionId, ClaimRow> = rows.into_iter().collect();
+        let now = self.clock.now();
+        for holder in rows.values().filter_map(|row| row.holder.clone()) {
+            let dead = Input::Dead { boot: holder.boot };
+            self.core.handle(now, dead, effects);
+        }
+        for region in (0..self.regions).map(RegionId) {
+            let row = rows.remove(&region);
+            let take = Input::Take { region, row };
+            self.core.handle(now, take, effects);
+        }
+    }
+
+    fn hear(&mut self, news: News, effects: &mut Vec<Effect>) -> bool {
+        let answer = match news {
+            News::Suspect { boot } => Input::Dead { boot },
+            News::Gone { region, row } => Input::Take { region, row },
+            News::Drained => return true,
+            _ => return false,
+        };
+        self.core.handle(self.clock.now(), answer, effects);
+        false
+    }
+
     /// Turns effects into calls; whether the core has stopped.
     fn carry_out(&mut self, effects: &mut Vec<Effect>) -> bool {
         let mut stopped = false;
+        let mut more = Vec::new();
         for effect in effects.drain(..) {
             match effect {
                 Effect::Send { to, message } => self.transport.send(&to, message),
@@ -120,8 +166,11 @@ impl<T: Transport> SimLoop<T> {
                         let _ = replies.send(SimMail::Input(Input::Store { ticket, reply }));
                     });
                 }
-                Effect::Stopped => stopped = true,
+                Effect::News(news) => stopped |= self.hear(news, &mut more),
             }
+        }
+        if !more.is_empty() {
+            stopped |= self.carry_out(&mut more);
         }
         stopped
     }

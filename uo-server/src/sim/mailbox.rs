@@ -3,6 +3,7 @@
 use tokio::sync::oneshot;
 
 use super::core::Input;
+use crate::store::{Reply, StoreError};
 
 /// A letter to the tick thread.
 #[derive(Debug)]
@@ -10,6 +11,8 @@ use super::core::Input;
 pub enum SimMail {
     /// For the core.
     Input(Input),
+    /// Every lease, as the store had it at the start.
+    Leases(Result<Reply, StoreError>),
     /// Somebody looks: answered with the state as it is between two ticks.
     Observe {
         full: bool,

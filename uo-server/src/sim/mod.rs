@@ -3,7 +3,9 @@
 //! Reading order:
 //! - [`core`]: the sim core: its inputs and effects, and which handler sees to what; [`turn`]: one tick of it; [`timer`]:
 //!   what is to happen later;
-//! - [`claims`]: carrying out what claims want; [`lease`]: regions, taken and served;
+//! - [`fenced`]: what it does while it may not act; [`others`]: what it knows of the other nodes;
+//! - [`claims`]: carrying out what claims want; [`take`]: regions taken and given up; [`lease`]: regions served;
+//! - [`read_back`]: looking up again what is ours; [`demand`]: which regions somebody needs;
 //! - [`character`]: what an owner knows of its character; [`attach`]: how it gets into the world; [`leave`]: and out of it;
 //! - [`order`]: orders, at most once and in order; [`private`]: what one player alone is told;
 //! - [`checkpoint`]: what is written when, and what may be called saved;
@@ -23,7 +25,9 @@ mod character;
 mod checkpoint;
 mod claims;
 pub mod core;
+mod demand;
 pub mod feed;
+mod fenced;
 mod handoff;
 pub mod journal;
 mod lease;
@@ -32,12 +36,15 @@ pub mod look;
 pub mod loops;
 pub mod mailbox;
 mod order;
+pub mod others;
 pub mod pin;
 pub mod private;
+mod read_back;
 pub mod region;
 pub mod schedule;
 pub mod state;
 mod stop;
+mod take;
 #[cfg(test)]
 mod tests;
 pub mod tick;

@@ -53,6 +53,12 @@ pub struct Counters {
     pub messages_old_number: u64,
     pub messages_not_understood: u64,
     pub messages_dropped_fenced: u64,
+    /// To sims to which there is no link.
+    pub messages_not_linked: u64,
+    /// Regions that nobody needed.
+    pub regions_retired: u64,
+    /// Regions that the store said another holds.
+    pub regions_lost: u64,
     pub checkpoints: u64,
     pub checkpoints_failed: u64,
     pub saved: u64,
@@ -164,8 +170,8 @@ impl SimCore {
     pub fn observe(&self, full: bool) -> Value {
         let mut state = json!({
             "me": self.config.me,
-            "ready": self.ready(),
-            "fenced": self.fenced,
+            "ready": self.holds_everything(),
+            "fenced": self.is_fenced(),
             "stopping": self.stopping,
             "ticks": self.ticks,
             "counters": self.counters,
@@ -292,7 +298,7 @@ mod tests {
         let seen = SimCore::new(SimConfig::alone(me, world)).observe(true);
         // JSON has no 128-bit numbers: a boot that was one ended the tick thread.
         assert_eq!(seen["me"]["boot"], "f".repeat(32));
-        assert_eq!(seen["ready"], false);
+        assert_eq!(seen["fenced"], true);
         assert_eq!(seen["counters"]["fights"], 0);
     }
 }

@@ -4,11 +4,12 @@
 use uo_proto::{CharId, RegionId};
 
 use super::claims::Who;
-use super::core::{Effect, SimCore};
+use super::core::{News, SimCore};
 use super::lease::Slot;
 use super::timer::Timer;
 use crate::cluster::claim::{Claim, Input};
 use crate::limits::{CHARACTER_WRITES_MAX, REGION_CLAIMS_MAX, STOP_MS};
+use crate::planted::PlantedBug;
 
 impl SimCore {
     /// From now on nothing is simulated and nothing is taken over.
@@ -16,6 +17,7 @@ impl SimCore {
         if !self.stopping {
             self.stopping = true;
             self.timers.add(self.now + STOP_MS, Timer::StopOver);
+            self.take_regions();
         }
     }
 
@@ -23,7 +25,7 @@ impl SimCore {
     pub(super) fn stop_anyway(&mut self) {
         if !self.stopped {
             self.stopped = true;
-            self.effects.push(Effect::Stopped);
+            self.tell_cluster(News::Drained);
         }
     }
 
@@ -60,13 +62,14 @@ impl SimCore {
     fn release_regions(&mut self) {
         let is_releasing = |slot: &&Slot| matches!(slot.task.claim, Claim::Releasing { .. });
         let under_way = self.slots.iter().filter(is_releasing).count();
+        let ends_early = self.has_bug(PlantedBug::ReleasedBeforeStopped);
         let ready: Vec<RegionId> = self
             .slots
             .iter()
             .enumerate()
             .filter(|(_, slot)| {
                 let is_flushed = slot.journal.as_ref().is_none_or(|it| it.is_flushed());
-                is_flushed
+                (is_flushed || ends_early)
                     && matches!(
                         slot.task.claim,
                         Claim::Loading { .. } | Claim::Sealing { .. } | Claim::Held { .. }

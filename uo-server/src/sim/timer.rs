@@ -11,8 +11,6 @@ use crate::Millis;
 /// What is due. A timer is never cancelled: whoever it is for knows when it expects one, and ignores every other.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Timer {
-    /// The leases are to be read again.
-    Leases,
     /// A claim's request is to be repeated.
     Claim(Who),
     /// A region's failed object write is to be repeated.

@@ -8,6 +8,7 @@ use uo_proto::{CharId, EntityId, ObjectState, Pos, RegionId, Respawned, ServerMs
 
 use super::claims::Who;
 use super::core::SimCore;
+use super::lease::Slot;
 use super::region::Region;
 use super::tick::{TickOutput, step_all};
 use super::timer::Timer;
@@ -15,25 +16,31 @@ use crate::cluster::claim::Input;
 use crate::identity::NodeName;
 use crate::peer::message::HandoffCause;
 use crate::peer::{ToGateway, ToSim};
+use crate::planted::PlantedBug;
 
 impl SimCore {
     pub(super) fn tick(&mut self, parallel: bool) {
         self.run_timers();
         // Stop, then flush, then release: a core that stops simulates nothing any more.
-        if !self.stopping {
+        if !self.stopping || self.has_bug(PlantedBug::ReleasedBeforeStopped) {
             self.step(parallel);
         }
         self.ticks += 1;
         self.say_unsaid(None);
         self.tell_everyone_saved();
-        self.go_on_stopping();
+        if self.stopping {
+            self.go_on_stopping();
+        } else {
+            self.go_on_retiring();
+            self.read_back_owners();
+            self.tell_demand();
+        }
         self.tell_leases();
     }
 
     fn run_timers(&mut self) {
         while let Some((due, timer)) = self.timers.pop(self.now) {
             match timer {
-                Timer::Leases => self.read_leases(),
                 Timer::Claim(who) => self.retry_claim(who),
                 Timer::Objects(region) => self.write_objects_again(region),
                 Timer::Checkpoint(id) => self.checkpoint_is_due(id, due),
@@ -48,17 +55,20 @@ impl SimCore {
     }
 
     fn step(&mut self, parallel: bool) {
-        let mut regions: Vec<&mut Region> = self
-            .slots
-            .iter_mut()
-            .filter(|slot| slot.task.claim.held().is_some())
-            .filter_map(|slot| slot.region.as_mut())
-            .collect();
+        let ends_early = self.has_bug(PlantedBug::ReleasedBeforeStopped);
+        let retiring = &self.retiring;
+        let runs = |(index, slot): &(usize, &mut Slot)| {
+            let is_given_up = retiring.contains(&RegionId(*index as u32));
+            slot.task.claim.held().is_some() && !is_given_up || ends_early
+        };
+        let slots = self.slots.iter_mut().enumerate().filter(runs);
+        let mut regions: Vec<&mut Region> =
+            slots.filter_map(|(_, slot)| slot.region.as_mut()).collect();
         step_all(&mut regions, parallel);
         let mut watchers: BTreeSet<NodeName> = BTreeSet::new();
         for index in 0..self.slots.len() {
             let slot = &mut self.slots[index];
-            if slot.is_served()
+            if (slot.is_served() || ends_early)
                 && let Some(region) = &mut slot.region
             {
                 let output = region.take_output();

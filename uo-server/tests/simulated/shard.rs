@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use rustc_hash::FxHasher;
-use uo_proto::{ClientMsg, Encoding, Limits};
+use uo_proto::{ClientMsg, Encoding, Limits, RegionId};
 use uo_server::Millis;
 use uo_server::gateway::core::{self as gateway, ConnId, GatewayCore};
 use uo_server::gateway::frames::Frames;
@@ -13,6 +13,7 @@ use uo_server::identity::{BootId, Holder, NodeName};
 use uo_server::peer::Message;
 use uo_server::planted::Planted;
 use uo_server::sim::core::{self as sim, SimConfig, SimCore};
+use uo_server::store::Right;
 use uo_world::World;
 
 use super::client::Client;
@@ -73,6 +74,8 @@ pub(super) enum Downward {
 #[derive(Clone, Debug)]
 pub(super) enum Event {
     Tick(u32),
+    Take(u32, RegionId),
+    Dead(u32, BootId),
     Deliver {
         link: (Node, Node),
         /// Which life of that link; a broken one delivers nothing.
@@ -269,6 +272,12 @@ impl Shard {
     fn handle(&mut self, event: Event) -> Result<(), String> {
         match event {
             Event::Tick(life) => self.tick(life)?,
+            Event::Take(life, region) => self.take(life, region),
+            Event::Dead(life, boot) => {
+                if self.life(Node::Sim) == life {
+                    self.give_sim(sim::Input::Dead { boot });
+                }
+            }
             Event::Deliver {
                 link,
                 life,
@@ -348,10 +357,38 @@ impl Shard {
             me,
         });
         self.queue.push(self.now + TICK_MS, Event::Tick(life));
+        self.give_sim(sim::Input::Fence { fallen: false });
+        for region in self.world.clone().regions() {
+            self.queue.push(self.now, Event::Take(life, region));
+        }
         for index in 0..GATEWAYS {
             if !self.is_cut[index] {
                 self.queue.push(self.now + 20, Event::Relink(index));
             }
+        }
+    }
+
+    /// The only sim there is takes every region, and everybody before it is dead.
+    fn take(&mut self, life: u32, region: RegionId) {
+        if self.life(Node::Sim) == life {
+            let row = self.store.claim(Right::Region(region));
+            self.give_sim(sim::Input::Take { region, row });
+        }
+    }
+
+    fn hear(&mut self, news: sim::News) {
+        let life = self.life(Node::Sim);
+        match news {
+            sim::News::Gone { region, .. } => {
+                let again = self.now + TICK_MS;
+                self.queue.push(again, Event::Take(life, region));
+            }
+            sim::News::Suspect { boot } => {
+                let found_out = self.now + TICK_MS;
+                self.queue.push(found_out, Event::Dead(life, boot));
+            }
+            sim::News::Drained => self.sim_stopped(),
+            _ => {}
         }
     }
 
@@ -419,7 +456,7 @@ impl Shard {
                     self.send(Node::Sim, &me, &to, message);
                 }
                 sim::Effect::Store { ticket, request } => self.ask(Node::Sim, ticket, request),
-                sim::Effect::Stopped => self.sim_stopped(),
+                sim::Effect::News(news) => self.hear(news),
             }
         }
     }

@@ -198,7 +198,8 @@ impl Shard {
         self.sim.as_ref().is_some_and(|sim| {
             let characters = sim.core.character_states();
             let mut characters = characters.iter();
-            sim.core.ready() && characters.all(|character| character.phase == Phase::Playing)
+            sim.core.holds_everything()
+                && characters.all(|character| character.phase == Phase::Playing)
         })
     }
 

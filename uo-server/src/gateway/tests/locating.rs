@@ -178,3 +178,41 @@ fn a_lost_sim_is_told_and_its_orders_are_sent_again() {
     assert_eq!(worlds(&rig.client(conn).take_got()), [WorldStatus::Ok]);
     assert_eq!(rig.client(conn).closed, None);
 }
+
+// Goes red when `send_orders` does not ask whether the owner stands still.
+#[test]
+fn a_world_that_stands_still_keeps_its_players_and_their_orders() {
+    let mut rig = Rig::new();
+    rig.place("ann", 100, 100);
+    let conn = rig.enter("ann");
+    rig.client(conn).take_got();
+    rig.peer(ToGateway::Frozen { is_frozen: true });
+    rig.sent.clear();
+    rig.order(conn, 1, Order::Stop);
+    rig.pass(60_000);
+    assert_eq!(rig.client(conn).closed, None);
+    assert_eq!(worlds(&rig.client(conn).take_got()), [WorldStatus::Frozen]);
+    assert!(rig.orders_sent().is_empty());
+    rig.peer(ToGateway::Frozen { is_frozen: false });
+    assert_eq!(worlds(&rig.client(conn).take_got()), [WorldStatus::Ok]);
+    assert_eq!(rig.orders_sent(), [1]);
+}
+
+#[test]
+fn a_character_that_its_owner_lost_is_looked_for() {
+    let mut rig = Rig::new();
+    let id = rig.place("ann", 100, 100);
+    rig.enter("ann");
+    let before = attaches(&rig);
+    let char_id = id.character().expect("a character");
+    let lost = |generation| ToGateway::Lost {
+        char_id,
+        generation,
+    };
+    rig.peer(lost(0));
+    rig.pass(2_000);
+    assert_eq!(attaches(&rig), before, "an older generation says nothing");
+    rig.peer(lost(u64::MAX));
+    rig.pass(2_000);
+    assert_eq!(attaches(&rig), before + 1);
+}

@@ -124,10 +124,8 @@ fn an_unknown_claim_is_repeated_with_its_nonce() {
 
 #[test]
 fn a_character_of_a_live_owner_is_never_claimed() {
-    let mut shard = Shard::with_config(Tables::default(), 1, |config| {
-        config.others_are_dead = false;
-    });
-    shard.tick();
+    let mut shard = Shard::running();
+    shard.others_are_dead = false;
     let other = holder("two", 9);
     let own = Request::ClaimCas {
         right: Right::Character(anna()),
@@ -140,8 +138,18 @@ fn a_character_of_a_live_owner_is_never_claimed() {
     };
     shard.tables.apply(0, &own).expect("it is taken");
     shard.attach(ANNA, 1, None, 0);
-    assert_eq!(shard.attach_refusals(), [AttachRefusal::Elsewhere(other)]);
+    assert_eq!(
+        shard.attach_refusals(),
+        [AttachRefusal::Elsewhere(other.clone())]
+    );
     assert!(!shard.requests.iter().any(is_character_claim));
+    // Somebody is to find out whether it is dead, and then it can be claimed.
+    assert_eq!(shard.suspects(), [other.boot]);
+    shard.attach(ANNA, 2, None, 0);
+    assert_eq!(shard.suspects(), [other.boot], "one question is enough");
+    shard.input(Input::Dead { boot: other.boot });
+    shard.attach(ANNA, 3, None, 0);
+    assert!(shard.attached().is_some());
 }
 
 #[test]

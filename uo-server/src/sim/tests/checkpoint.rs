@@ -109,7 +109,7 @@ fn an_old_sessions_promise_is_not_told_to_the_new_one() {
 #[test]
 fn when_the_stamps_run_out_the_next_generation_is_claimed() {
     let mut shard = Shard::with_config(Tables::default(), 1, |config| config.stamps_max = 3);
-    shard.tick();
+    shard.begin();
     let first = shard.login(ANNA, 1);
     for seq in 1..=6 {
         shard.order(ANNA, 1, seq, look_around());

@@ -7,8 +7,7 @@ const ANNA: &str = "Anna";
 
 impl Shard {
     fn hand_over(&mut self, id: CharId, to: RegionId) {
-        self.run(|core, now, effects| {
-            core.now = now;
+        self.run(|core, _, effects| {
             assert!(core.can_hand_over(id, to));
             core.hand_over(id, to, HandoffCause::Border, Vec::new());
             effects.append(&mut core.effects);

@@ -22,8 +22,9 @@ fn a_start_takes_every_region_whatever_the_store_does() {
             _ => Fate::LostUnknown,
         }
     });
+    shard.begin();
     shard.pass(10_000);
-    assert!(shard.core.ready());
+    assert!(shard.core.holds_everything());
     let me = shard.me.clone();
     assert!(
         leases(&mut shard)
@@ -43,9 +44,9 @@ fn claims_of_regions_are_bounded_in_number() {
             Fate::Done
         }
     });
-    shard.tick();
+    shard.begin();
     assert_eq!(shard.kept_requests.len(), 64);
-    assert!(!shard.core.ready());
+    assert!(!shard.core.holds_everything());
 }
 
 #[test]
@@ -105,9 +106,8 @@ fn a_stop_writes_and_releases_everything_and_a_restart_finds_it() {
 fn a_stop_is_as_fast_as_its_store() {
     let world = World::new(7, 1024).expect("the size is good");
     let mut shard = Shard::with_config(Tables::default(), 1, |config| config.world = world);
-    while !shard.core.ready() {
-        shard.tick();
-    }
+    shard.begin();
+    assert!(shard.core.holds_everything());
     shard.login("Anna", 1);
     shard.input(Input::Stop);
     shard.tick();
@@ -160,7 +160,7 @@ fn a_stop_in_the_middle_of_everything_comes_to_its_end() {
             Fate::Done
         }
     });
-    shard.tick();
+    shard.begin();
     shard.input(Input::Stop);
     shard.requests_are(|_| Fate::Done);
     shard.release_requests();

@@ -7,14 +7,15 @@ mod checkpoint;
 mod handoff;
 mod lifecycle;
 mod order;
+mod regions;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use uo_combat::Fighter;
 use uo_proto::{CharId, NumberedOrder, Order, Pos, RegionId, ServerMsg, TICK_MS};
 use uo_world::World;
 
-use super::core::{Effect, Input, SimConfig, SimCore, Ticket};
+use super::core::{Effect, Input, News, SimConfig, SimCore, Ticket};
 use crate::Millis;
 use crate::identity::{BootId, Holder, NodeName, Nonce};
 use crate::peer::message::{Attach, AttachId, AttachRefusal, Attached, RoutedOrder};
@@ -56,6 +57,12 @@ struct Shard {
     kept_messages: VecDeque<ToSim>,
     /// Every request, for tests that look at them.
     requests: Vec<Request>,
+    /// What was sent to other sims.
+    posted: Vec<(NodeName, ToSim)>,
+    /// What the cluster core was told.
+    news: Vec<News>,
+    /// Every other boot is dead, and whoever is suspected is proven so at once.
+    others_are_dead: bool,
     stopped: bool,
 }
 
@@ -82,6 +89,9 @@ impl Shard {
             kept_requests: VecDeque::new(),
             kept_messages: VecDeque::new(),
             requests: Vec::new(),
+            posted: Vec::new(),
+            news: Vec::new(),
+            others_are_dead: true,
             stopped: false,
         }
     }
@@ -89,17 +99,48 @@ impl Shard {
     /// A shard that holds every region.
     fn running() -> Shard {
         let mut shard = Shard::cold(Tables::default(), 1);
-        shard.tick();
-        assert!(shard.core.ready(), "every region is held after one tick");
+        shard.begin();
+        assert!(
+            shard.core.holds_everything(),
+            "every region is held at once"
+        );
         shard
+    }
+
+    /// What a cluster core does for the only node there is: it may act, and takes every region.
+    fn begin(&mut self) {
+        self.input(Input::Fence { fallen: false });
+        let Ok(Reply::Leases(leases)) = self.tables.apply(self.now, &Request::LeasesRead) else {
+            panic!("the leases are read");
+        };
+        let mut rows: BTreeMap<RegionId, ClaimRow> = leases.into_iter().collect();
+        for holder in rows.values().filter_map(|row| row.holder.clone()) {
+            self.input(Input::Dead { boot: holder.boot });
+        }
+        for region in self.core.config.world.clone().regions() {
+            let row = rows.remove(&region);
+            self.input(Input::Take { region, row });
+        }
+        self.tick();
+    }
+
+    fn hear(&mut self, news: News, next: &mut Vec<Effect>) {
+        match &news {
+            News::Drained => self.stopped = true,
+            &News::Suspect { boot } if self.others_are_dead => {
+                self.core.handle(self.now, Input::Dead { boot }, next);
+            }
+            _ => {}
+        }
+        self.news.push(news);
     }
 
     /// The same store under a new boot, the old one being dead.
     fn restarted(self) -> Shard {
         let boot = self.me.boot.0 + 1_000_000;
         let mut shard = Shard::cold(self.tables, boot);
-        shard.tick();
-        assert!(shard.core.ready());
+        shard.begin();
+        assert!(shard.core.holds_everything());
         shard
     }
 
@@ -115,7 +156,7 @@ impl Shard {
         while let Some(effect) = queue.pop_front() {
             let mut next = Vec::new();
             match effect {
-                Effect::Stopped => self.stopped = true,
+                Effect::News(news) => self.hear(news, &mut next),
                 Effect::Store { ticket, request } => {
                     self.requests.push(request.clone());
                     match (self.fate_of_request)(&request) {
@@ -139,7 +180,10 @@ impl Shard {
                     message: Message::ToSim(message),
                     to,
                 } => {
-                    assert_eq!(to, self.me.node, "there is nobody else");
+                    if to != self.me.node {
+                        self.posted.push((to, message));
+                        continue;
+                    }
                     match (self.fate_of_message)(&message) {
                         Fate::Kept => self.kept_messages.push_back(message),
                         Fate::Done | Fate::DoneUnknown => {
@@ -322,6 +366,14 @@ impl Shard {
             _ => None,
         });
         messages.collect()
+    }
+
+    fn suspects(&self) -> Vec<BootId> {
+        let boots = self.news.iter().filter_map(|news| match news {
+            News::Suspect { boot } => Some(*boot),
+            _ => None,
+        });
+        boots.collect()
     }
 
     fn private_numbers(&self) -> Vec<u64> {

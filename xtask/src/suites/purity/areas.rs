@@ -20,6 +20,7 @@ pub const PURE: &[Area] = &[
     all("uo-combat/src"),
     all("uo-world/src"),
     all("uo-server/src/identity.rs"),
+    all("uo-server/src/jitter.rs"),
     all("uo-server/src/limits.rs"),
     all("uo-server/src/planted.rs"),
     all("uo-server/src/cluster"),

@@ -1,11 +1,11 @@
-//! How long to wait before the next try: doubling, bounded, and jittered so that a thousand sessions that lost one sim do
-//! not come back in the same millisecond.
+//! How long to wait before the next try: bounded, and jittered, so that a thousand that failed at once do not come back in
+//! the same millisecond.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 use crate::limits::{RETRY_FIRST_MS, RETRY_MAX_MS};
 
 /// A seeded generator for waits.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Jitter(u64);
 
 impl Jitter {
@@ -24,13 +24,16 @@ impl Jitter {
         (mixed ^ mixed >> 31) % bound
     }
 
-    /// Milliseconds before the try that follows `failed` ones: between half and all of the doubled wait.
-    pub fn wait_ms(&mut self, failed: u32) -> u64 {
-        let full = (RETRY_FIRST_MS << failed.saturating_sub(1).min(16)).min(RETRY_MAX_MS);
+    /// Between half and all of `full` milliseconds.
+    pub fn of(&mut self, full: u64) -> u64 {
         full / 2 + self.below(full / 2 + 1)
     }
-}
 
+    /// Milliseconds before the try that follows `failed` ones: between half and all of the doubled wait.
+    pub fn wait_ms(&mut self, failed: u32) -> u64 {
+        self.of((RETRY_FIRST_MS << failed.saturating_sub(1).min(16)).min(RETRY_MAX_MS))
+    }
+}
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,0 +1,100 @@
+//! What a sim does while it may not act: before its boot's life has begun, and while its fence is down.
+//!
+//! It answers whoever would wait for it, learns what is only knowledge, and keeps everything else for the thaw. The world
+//! stands still, time included: what was due in a second is due in a second after it.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+use super::core::{Input, News, SimCore};
+use crate::Millis;
+use crate::identity::NodeName;
+use crate::limits::FENCED_MESSAGES_MAX;
+use crate::peer::message::{AttachRefusal, HandoffRefusal};
+use crate::peer::{ToGateway, ToSim};
+use crate::planted::PlantedBug;
+
+/// Whether a core may act.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Standing {
+    /// Not yet.
+    Starting,
+    /// It may.
+    Acting,
+    /// No longer.
+    Fenced,
+}
+
+impl SimCore {
+    pub(super) fn handle_fenced(&mut self, now: Millis, input: Input) {
+        match input {
+            Input::Fence { fallen: false } => self.thaw(now),
+            Input::Fence { fallen: true } | Input::Tick { .. } => {}
+            Input::Dead { .. } | Input::Members { .. } | Input::Linked { .. } => {
+                self.dispatch(input);
+            }
+            // It waits for nothing, and its deadline begins when time goes on.
+            Input::Stop => self.dispatch(input),
+            Input::Take { region, .. } => self.tell_cluster(News::Gone { region, row: None }),
+            // Both come again.
+            Input::Retire { .. } | Input::ReadBack { .. } => {}
+            Input::Peer {
+                message: ToSim::Attach(attach),
+                ..
+            } => self.refuse_attach(&attach, AttachRefusal::NotNow),
+            Input::Peer {
+                message: ToSim::HandoffOffer(offer),
+                ..
+            } => self.refuse_offer(&offer, HandoffRefusal::Fenced),
+            Input::Peer { .. } if self.kept.len() >= FENCED_MESSAGES_MAX => {
+                self.counters.messages_dropped_fenced += 1;
+            }
+            Input::Store { .. } if self.has_bug(PlantedBug::SavedWithoutCheck) => {
+                self.dispatch(input);
+            }
+            // There are no more of them than were asked for.
+            Input::Peer { .. } | Input::Store { .. } => self.kept.push_back(input),
+            Input::PeerLost { node } => self.keep_loss(node),
+        }
+    }
+
+    /// A link that breaks again and again is lost once, unless something came over it meanwhile.
+    fn keep_loss(&mut self, node: NodeName) {
+        let of_node = |input: &&Input| match input {
+            Input::Peer { from, .. } => from.node == node,
+            Input::PeerLost { node: lost } => *lost == node,
+            _ => false,
+        };
+        let newest = self.kept.iter().rev().find(of_node);
+        if !matches!(newest, Some(Input::PeerLost { .. })) {
+            self.kept.push_back(Input::PeerLost { node });
+        }
+    }
+
+    /// The fence of an acting core.
+    pub(super) fn fence(&mut self, fallen: bool) {
+        if fallen {
+            self.standing = Standing::Fenced;
+            self.counters.fences += 1;
+            self.tell_frozen(true);
+        }
+    }
+
+    /// Each input that was kept is handled as if it came now: whoever thaws owns what it owned.
+    fn thaw(&mut self, now: Millis) {
+        let was_fenced = self.standing == Standing::Fenced;
+        self.frozen_ms = now.saturating_sub(self.now);
+        self.standing = Standing::Acting;
+        if was_fenced {
+            self.tell_frozen(false);
+        }
+        for input in std::mem::take(&mut self.kept) {
+            self.dispatch(input);
+        }
+    }
+
+    /// Gateways tell their clients that this part of the world stands still, and hold orders back.
+    fn tell_frozen(&mut self, is_frozen: bool) {
+        for node in self.told() {
+            self.send_gateway(node, ToGateway::Frozen { is_frozen });
+        }
+    }
+}

@@ -22,8 +22,6 @@ pub const CAS_RETRY_MS: u64 = 200;
 pub const REGION_CLAIMS_MAX: usize = 64;
 /// Owner rows that are read back at once.
 pub const OWNER_READS_MAX: usize = 64;
-/// Boots of others that are remembered as dead.
-pub const DEAD_KEPT_MAX: usize = 4_096;
 /// Character writes under way at once, releases of a stopping sim included.
 pub const CHARACTER_WRITES_MAX: usize = 256;
 /// After a handoff that came to nothing, how long the character stays before it is offered again.

@@ -4,19 +4,24 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail, ensure};
-use clap::{Parser, ValueEnum};
+use clap::{Parser, Subcommand, ValueEnum};
 use uo_proto::RegionId;
 use uo_world::World;
 
+use crate::database::{DatabaseArgs, SchemaArgs};
 use crate::identity::NodeName;
 use crate::limits::REGIONS_ALWAYS_RUNNING_MAX;
+use crate::store::scylla::Access;
 
 /// Felucca: one seamless world, from a laptop to a fleet.
 ///
 /// Without flags it starts a playable one-process shard that keeps its world in the platform's data folder.
 #[derive(Parser, Clone, Debug)]
-#[command(name = "uo-server", version)]
+#[command(name = "uo-server", version, args_conflicts_with_subcommands = true)]
 pub struct Args {
+    /// Instead of a server.
+    #[command(subcommand)]
+    pub command: Option<Command>,
     /// What this process does.
     #[arg(long, value_enum, default_value_t = RoleArg::All)]
     role: RoleArg,
@@ -32,9 +37,11 @@ pub struct Args {
     /// The addresses that clients are told for resuming; the default is the one of --listen.
     #[arg(long, value_delimiter = ',', value_name = "URL,..")]
     advertise: Vec<String>,
-    /// Where the world is kept: `mem`, `local` or `local:DIR`.
+    /// Where the world is kept: `mem`, `local`, `local:DIR` or `scylla://host:9042,host2[/keyspace]`.
     #[arg(long, default_value = "local", value_name = "STORE")]
     store: String,
+    #[command(flatten)]
+    database: DatabaseArgs,
     /// The world's seed. A kept world refuses another one.
     #[arg(long, default_value_t = 7, value_name = "N")]
     seed: u64,
@@ -58,6 +65,13 @@ pub struct Args {
     /// Threads that tick regions when there is much to do; 0 is half the cores.
     #[arg(long, env = "UO_TICK_THREADS", default_value_t = 0, value_name = "N")]
     tick_threads: usize,
+}
+
+/// What to do instead of running a server.
+#[derive(Subcommand, Clone, Debug)]
+pub enum Command {
+    /// Make the keyspace and tables of a database.
+    Schema(SchemaArgs),
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,6 +106,13 @@ pub enum StoreChoice {
     Mem,
     /// In a folder of this machine.
     Local(PathBuf),
+    /// In a database.
+    Scylla {
+        /// Which, and how to log in.
+        access: Access,
+        /// Make what is missing there, a keyspace with so many replicas; none: only verify.
+        make: Option<u8>,
+    },
 }
 
 /// What a node is started with; every field is checked.
@@ -158,12 +179,13 @@ impl Config {
             args.limit_connections > 0,
             "--limit-connections must be at least 1"
         );
+        let store = store_choice(&args)?;
         Ok(Config {
             node: args.node.as_str().into(),
             listen: args.listen,
             admin: args.admin,
             advertise: args.advertise,
-            store: store_choice(&args.store)?,
+            store,
             world,
             log_format: args.log_format,
             connections_max: args.limit_connections,
@@ -177,7 +199,16 @@ impl Config {
     }
 }
 
-fn store_choice(text: &str) -> anyhow::Result<StoreChoice> {
+fn store_choice(args: &Args) -> anyhow::Result<StoreChoice> {
+    let text = args.store.as_str();
+    if let Some(place) = text.strip_prefix("scylla://") {
+        let access = args.database.access(place);
+        return Ok(StoreChoice::Scylla {
+            access: access.with_context(|| format!("--store {text}"))?,
+            // A node of a cluster starts where others run: a schema is made there once, by `uo-server schema`.
+            make: (args.role == RoleArg::All).then(|| args.database.replicas()),
+        });
+    }
     match text.split_once(':') {
         None if text == "mem" => Ok(StoreChoice::Mem),
         None if text == "local" => {
@@ -186,10 +217,7 @@ fn store_choice(text: &str) -> anyhow::Result<StoreChoice> {
             Ok(StoreChoice::Local(dirs.data_dir().to_path_buf()))
         }
         Some(("local", dir)) if !dir.is_empty() => Ok(StoreChoice::Local(dir.into())),
-        Some(("scylla", _)) => {
-            bail!("--store {text}: this version keeps its world with mem or local:DIR only")
-        }
-        _ => bail!("--store {text}: it is mem, local or local:DIR"),
+        _ => bail!("--store {text}: it is mem, local, local:DIR or scylla://host:9042"),
     }
 }
 
@@ -212,6 +240,16 @@ mod tests {
     }
 
     #[test]
+    fn a_shard_of_its_own_makes_its_tables() {
+        let config = config(&["--store", "scylla://h:9043,i/mine", "--scylla-rf", "3"]);
+        let StoreChoice::Scylla { access, make } = config.expect("it is good").store else {
+            panic!("another store")
+        };
+        assert_eq!(access.place.to_string(), "scylla://h:9043,i:9042/mine");
+        assert_eq!(make, Some(3));
+    }
+
+    #[test]
     fn mistakes_get_a_sentence() {
         let cases: &[(&[&str], &str)] = &[
             (&["--role", "sim"], "--role all"),
@@ -220,9 +258,12 @@ mod tests {
             (&["--admin", "0.0.0.0:7780"], "stays on loopback"),
             (&["--map", "1000"], "--map 1000"),
             (&["--map", "8192"], "more than 4096 regions"),
-            (&["--store", "redis"], "mem, local or local:DIR"),
-            (&["--store", "local:"], "mem, local or local:DIR"),
-            (&["--store", "scylla://h:9042"], "local:DIR only"),
+            (&["--store", "redis"], "mem, local, local:DIR or scylla"),
+            (&["--store", "local:"], "mem, local, local:DIR or scylla"),
+            (&["--store", "scylla://"], "is not a host"),
+            (&["--store", "scylla://h/K"], "is not a keyspace"),
+            (&["--store", "scylla://h", "--scylla-rf", "0"], "1..=9"),
+            (&["schema"], "--store"),
             (&["--limit-connections", "0"], "at least 1"),
             (&["--sed", "7"], "--seed"),
         ];

@@ -12,7 +12,7 @@
 //! - [`peer`]: the messages between nodes, and what carries them;
 //! - [`sim`]: the sim core: regions, characters, handoffs, checkpoints;
 //! - [`gateway`]: the gateway core: sessions, interest, views, lanes;
-//! - [`config`], [`node`]: flags, and the shells put together;
+//! - [`config`], [`database`], [`node`]: flags, the `schema` subcommand, and the shells put together;
 //! - [`admin`]: what operators see;
 //! - [`jitter`]: waits that differ; [`clock`], [`sys`]: the two things asked of the system directly.
 
@@ -20,6 +20,7 @@ pub mod admin;
 pub mod clock;
 pub mod cluster;
 pub mod config;
+pub mod database;
 pub mod gateway;
 pub mod identity;
 mod jitter;

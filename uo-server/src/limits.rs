@@ -182,6 +182,43 @@ const _: () = assert!(beats_fit(BEAT_MS, BEAT_TIMEOUT_MS, FENCE_MS));
 const _: () = assert!(GONE_MS < GONE_AFTER_OUTAGE_MS && NODES_READ_MS < OUTAGE_MS);
 const _: () = assert!(2 * BEAT_MS < FENCED_SEEN_MS && OUTAGE_MS < FENCE_MS);
 const _: () = assert!(DEMAND_REFRESH_MS < DEMAND_TTL_S as u64 * 1000);
+/// Any plain read or write of a database, one page of a scan included.
+pub const STORE_PLAIN_TIMEOUT_MS: u64 = 1_000;
+/// A compare-and-set, or a serial read.
+pub const STORE_CAS_TIMEOUT_MS: u64 = 1_000;
+/// All pages of a scan.
+pub const STORE_SCAN_TIMEOUT_MS: u64 = 10_000;
+/// A connection to a database node.
+pub const STORE_CONNECT_TIMEOUT_MS: u64 = 1_000;
+/// How often an idle connection is tried.
+pub const STORE_KEEPALIVE_MS: u64 = 1_000;
+/// And how long it may take to answer that before it is given up.
+pub const STORE_KEEPALIVE_TIMEOUT_MS: u64 = 800;
+/// How often it is looked whether any connection is left, and tried to connect when there is none.
+pub const STORE_RECONNECT_MS: u64 = 250;
+/// After this long an idempotent request is asked of a second node too.
+pub const STORE_SPECULATE_MS: u64 = 120;
+/// Connecting, and the first round of requests, each take this long at most.
+pub const STORE_START_MS: u64 = 15_000;
+/// Beats, reads of them, and changes of lives in flight to a database.
+pub const STORE_PULSE_IN_FLIGHT_MAX: usize = 64;
+/// Compare-and-sets of claims in flight.
+pub const STORE_CAS_IN_FLIGHT_MAX: usize = 64;
+/// Other requests in flight.
+pub const STORE_BULK_IN_FLIGHT_MAX: usize = 256;
+/// Of those, writes of one request that says which regions are needed.
+pub const STORE_DEMAND_IN_FLIGHT_MAX: usize = 32;
+/// Rows of one page of a scan.
+pub const STORE_PAGE_ROWS: i32 = 2_000;
+/// Rows of a seal in one batch, and their bytes: databases refuse what is larger than half a commit log's segment.
+pub const SEAL_BATCH_ROWS_MAX: usize = 2_048;
+/// See [`SEAL_BATCH_ROWS_MAX`].
+pub const SEAL_BATCH_BYTES_MAX: usize = 256 * 1024;
+/// How far the clocks of two database nodes may be apart.
+pub const STORE_CLOCKS_APART_MS_MAX: i64 = 5_000;
+/// How far the database's clocks may be from this machine's before it is mentioned.
+pub const STORE_OWN_CLOCK_APART_MS_MAX: i64 = 60_000;
+
 const _: () = assert!(SUBSCRIBE_MARGIN >= uo_combat::ARENA_MARGIN);
 const _: () = assert!(HANDOFF_DEPTH < HANDOFF_DEPTH_FIGHTING);
 const _: () = assert!(HANDOFF_DEPTH_FIGHTING < uo_combat::ARENA_MARGIN);
@@ -195,3 +232,9 @@ const _: () = assert!(SLOW_OLDEST_MS < PUBLIC_KEPT_MS);
 const _: () = assert!(RELIABLE_LANE_MAX <= PUBLIC_KEPT_MAX);
 const _: () = assert!(TOKEN_STOCK_LOW < TOKEN_STOCK_MAX);
 const _: () = assert!(SNAPSHOT_WAIT_MS <= FEED_WAIT_MS && RETRY_MAX_MS <= ATTACH_WAIT_MS);
+const _: () = assert!(STORE_SPECULATE_MS * 3 < BEAT_TIMEOUT_MS);
+const _: () = assert!(BEAT_TIMEOUT_MS <= STORE_PLAIN_TIMEOUT_MS);
+// A database node that is lost costs some requests, and not the fence.
+const _: () = assert!(STORE_PLAIN_TIMEOUT_MS < FENCE_MS && STORE_CAS_TIMEOUT_MS < FENCE_MS);
+const _: () = assert!(STORE_KEEPALIVE_MS + STORE_KEEPALIVE_TIMEOUT_MS < FENCE_MS);
+const _: () = assert!(OBJECT_WRITE_ROWS_MAX <= SEAL_BATCH_ROWS_MAX);

@@ -3,11 +3,14 @@
 use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
-use uo_server::config::{Args, Config, LogFormat};
+use uo_server::config::{Args, Command, Config, LogFormat};
+use uo_server::database::make_schema;
 use uo_server::node::{Node, start_node};
 
 fn main() -> std::process::ExitCode {
-    let config = match Config::check(Args::parse()) {
+    let mut args = Args::parse();
+    let command = args.command.take();
+    let config = match Config::check(args) {
         Ok(config) => config,
         Err(error) => return fail(&error),
     };
@@ -19,7 +22,13 @@ fn main() -> std::process::ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return fail(&error.into()),
     };
-    match runtime.block_on(run(config)) {
+    let ran = runtime.block_on(async {
+        match command {
+            Some(Command::Schema(args)) => make_schema(args).await.map(|done| println!("{done}")),
+            None => run(config).await,
+        }
+    });
+    match ran {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(error) => fail(&error),
     }

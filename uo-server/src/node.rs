@@ -32,6 +32,7 @@ use crate::sim::schedule::precedence;
 use crate::store::any::{AnyStore, Driver};
 use crate::store::local::LocalStore;
 use crate::store::mem::MemStore;
+use crate::store::scylla::{self, ScyllaStore};
 use crate::store::{Life, Reply, Request, Store, WorldRow};
 use crate::sys;
 
@@ -63,7 +64,7 @@ pub struct Node {
 /// Starts a node. It serves from the moment this returns; `/readyz` says when every region is held.
 pub async fn start_node(config: Config) -> anyhow::Result<Node> {
     sys::raise_open_files();
-    let store = open_store(&config.store)?;
+    let store = open_store(&config.store).await?;
     let me = Holder {
         node: config.node.clone(),
         boot: new_boot(),
@@ -208,10 +209,16 @@ fn taken(flag: &str, address: SocketAddr) -> String {
     format!("cannot listen on {address}; is another server running? {flag} takes another address")
 }
 
-fn open_store(choice: &StoreChoice) -> anyhow::Result<AnyStore> {
+async fn open_store(choice: &StoreChoice) -> anyhow::Result<AnyStore> {
     Ok(match choice {
         StoreChoice::Mem => AnyStore::Mem(MemStore::default()),
         StoreChoice::Local(dir) => AnyStore::Local(Arc::new(LocalStore::open(dir)?)),
+        StoreChoice::Scylla { access, make } => {
+            if let Some(replicas) = make {
+                scylla::create(access, *replicas).await?;
+            }
+            AnyStore::Scylla(Arc::new(ScyllaStore::open(access.clone()).await?))
+        }
     })
 }
 

@@ -6,6 +6,7 @@ use tokio::runtime::Handle;
 
 use super::local::LocalStore;
 use super::mem::MemStore;
+use super::scylla::ScyllaStore;
 use super::{Reply, Request, Store, StoreError};
 
 /// One of the implementations. Clones share it.
@@ -15,6 +16,8 @@ pub enum AnyStore {
     Mem(MemStore),
     /// See [`LocalStore`].
     Local(Arc<LocalStore>),
+    /// See [`ScyllaStore`].
+    Scylla(Arc<ScyllaStore>),
 }
 
 impl Store for AnyStore {
@@ -22,6 +25,7 @@ impl Store for AnyStore {
         match self {
             AnyStore::Mem(store) => store.call(request).await,
             AnyStore::Local(store) => store.call(request).await,
+            AnyStore::Scylla(store) => store.call(request).await,
         }
     }
 }

@@ -4,7 +4,7 @@
 //! - this file: requests, replies, errors, and the stamps that make a former owner's late write lose;
 //! - [`row`]: what the blobs hold, versioned;
 //! - [`tables`]: what each request does, once for every implementation that is ours;
-//! - [`mem`], [`local`]: the implementations; [`any`]: the one a node was started with.
+//! - [`mem`], [`local`], [`scylla`]: the implementations; [`any`]: the one a node was started with.
 //!
 //! Two kinds of table, never mixed: *registers* change only by compare-and-set; *stamped* rows are plain last-write-wins
 //! writes whose timestamp is `(number << 20) | n`, so that a write under a higher lease epoch or owner generation always
@@ -14,6 +14,7 @@ pub mod any;
 pub mod local;
 pub mod mem;
 pub mod row;
+pub mod scylla;
 pub mod tables;
 
 #[cfg(test)]
@@ -41,6 +42,20 @@ pub struct Stamp {
 impl Stamp {
     /// The last `n` of a number; beyond it the next number has to be claimed.
     pub const N_MAX: u32 = (1 << STAMP_BITS) - 1;
+
+    /// The last number; beyond it a stamp would not fit the database's signed 64 bits.
+    pub const NUMBER_MAX: u64 = i64::MAX as u64 >> STAMP_BITS;
+
+    /// As [`Stamp::micros`], refused where it would be the stamp of another number.
+    pub fn checked_micros(self) -> Result<i64, StoreError> {
+        match self.number <= Stamp::NUMBER_MAX && self.n <= Stamp::N_MAX {
+            true => Ok(self.micros()),
+            false => Err(StoreError::Refused(format!(
+                "there is no stamp ({}, {})",
+                self.number, self.n
+            ))),
+        }
+    }
 
     /// Microseconds for `USING TIMESTAMP`.
     pub fn micros(self) -> i64 {

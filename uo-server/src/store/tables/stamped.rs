@@ -51,7 +51,7 @@ pub(super) fn character_write<C: Cells>(
 ) -> Result<Reply, StoreError> {
     let key = character_key(char_id);
     let mut cell: CharacterCell = read(cells, &key)?.unwrap_or_default();
-    let micros = stamp.micros();
+    let micros = stamp.checked_micros()?;
     if wins(micros, Some(row), cell.written, cell.row.as_deref()) && micros > cell.sealed {
         cell.written = micros;
         cell.row = Some(row.to_vec());
@@ -68,7 +68,7 @@ pub(super) fn character_seal<C: Cells>(
 ) -> Result<Reply, StoreError> {
     let key = character_key(char_id);
     let mut cell: CharacterCell = read(cells, &key)?.unwrap_or_default();
-    cell.sealed = cell.sealed.max(Stamp { number, n: 0 }.micros());
+    cell.sealed = cell.sealed.max(Stamp { number, n: 0 }.checked_micros()?);
     if cell.written <= cell.sealed {
         cell.row = None;
     }
@@ -116,7 +116,7 @@ fn object_write<C: Cells>(
     row: Option<&[u8]>,
 ) -> Result<(), StoreError> {
     let key = object_key(region, object);
-    let micros = stamp.micros();
+    let micros = stamp.checked_micros()?;
     let there: Option<ObjectCell> = read(cells, &key)?;
     let beats = there.is_none_or(|cell| wins(micros, row, cell.written, cell.row.as_deref()));
     if beats && micros > sealed {
@@ -138,7 +138,7 @@ pub(super) fn objects_seal<C: Cells>(
     number: u64,
     rows: &[(ObjectKey, Vec<u8>)],
 ) -> Result<Reply, StoreError> {
-    let sealed = seal_of(cells, region)?.max(Stamp { number, n: 0 }.micros());
+    let sealed = seal_of(cells, region)?.max(Stamp { number, n: 0 }.checked_micros()?);
     write(cells, &region_key(table::OBJECT_SEAL, region), &sealed)?;
     for (key, value) in cells.with_prefix(&region_key(table::OBJECT, region))? {
         if parse::<ObjectCell>(&value)?.written <= sealed {

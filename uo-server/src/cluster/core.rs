@@ -2,7 +2,8 @@
 //!
 //! - `own`: beats, fence and life of this boot, from its first look around to its end;
 //! - `nodes`: reading who else beats: members, and two processes under one name;
-//! - `deaths`: presumption made a fact.
+//! - `deaths`: presumption made a fact;
+//! - `regions`: leases, placement and demand.
 //!
 //! Each loop has its own request under way, so none waits for another's answer.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
@@ -15,6 +16,7 @@ use self::asking::{Asked, Asking};
 use self::deaths::Dying;
 use self::nodes::Peer;
 use self::own::Phase;
+use self::regions::Regions;
 use super::age::Age;
 use super::fence::Fence;
 use super::life::OwnLife;
@@ -32,6 +34,7 @@ mod deaths;
 mod nodes;
 mod observe;
 mod own;
+mod regions;
 
 pub use self::observe::ClusterState;
 
@@ -216,6 +219,8 @@ pub struct ClusterCore {
     dead: BTreeSet<BootId>,
     /// The same, in the order in which it was learned.
     dead_order: VecDeque<BootId>,
+
+    regions: Regions,
 }
 
 impl ClusterCore {
@@ -250,6 +255,7 @@ impl ClusterCore {
             deaths: BTreeMap::new(),
             dead: BTreeSet::new(),
             dead_order: VecDeque::new(),
+            regions: Regions::new(config.regions, config.demand_driven, config.planted),
             config,
         }
     }
@@ -264,6 +270,7 @@ impl ClusterCore {
         self.now = self.now.max(now);
         self.elapse(passed_ms);
         self.dispatch(input);
+        self.tell_fence();
         self.drive();
         self.tell_fence();
         std::mem::swap(&mut self.effects, effects);
@@ -281,6 +288,7 @@ impl ClusterCore {
         for dying in self.deaths.values_mut() {
             dying.elapse(ms, timing.cas_retry_ms);
         }
+        self.regions.elapse(ms, timing);
         self.tell_fence();
         for evidence in presumed {
             self.presume(evidence);
@@ -292,11 +300,11 @@ impl ClusterCore {
             Input::Tick => self.look_at_suspects(),
             Input::Store { ticket, reply } => self.answered(ticket, reply),
             Input::Suspect { boot } => self.suspect(boot),
-            Input::Served { .. } => {}
-            Input::Gone { .. } => {}
-            Input::Released { .. } => {}
-            Input::Leases(_) => {}
-            Input::Demanded { .. } => {}
+            Input::Served { region, epoch } => self.region_served(region, epoch),
+            Input::Gone { region, row } => self.region_gone(region, row),
+            Input::Released { region, number } => self.region_released(region, number),
+            Input::Leases(leases) => self.hear_leases(leases),
+            Input::Demanded { regions } => self.demanded(regions),
             Input::Load(load) => self.load = load,
             Input::NewBoot(boot) => self.reborn(boot),
             Input::Linked { nodes } => self.linked = nodes.into_iter().collect(),
@@ -311,6 +319,7 @@ impl ClusterCore {
         self.drive_nodes();
         self.drive_own();
         self.drive_deaths();
+        self.drive_regions();
     }
 
     fn answered(&mut self, ticket: Ticket, reply: Result<Reply, StoreError>) {
@@ -320,6 +329,9 @@ impl ClusterCore {
             Some(Asked::Nodes) => self.nodes_answered(reply),
             Some(Asked::OwnLife) => self.own_life_answered(reply),
             Some(Asked::Death(boot)) => self.death_answered(boot, reply),
+            Some(Asked::Leases) => self.leases_answered(reply),
+            Some(Asked::DemandWrite) => self.demand_written(reply.is_ok()),
+            Some(Asked::DemandRead) => self.demand_read(reply),
             None => {}
         }
     }

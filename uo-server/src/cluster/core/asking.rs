@@ -12,6 +12,9 @@ pub(super) enum Asked {
     Nodes,
     OwnLife,
     Death(BootId),
+    Leases,
+    DemandWrite,
+    DemandRead,
 }
 
 /// One request under way at most, and a pause after one that failed.

@@ -125,7 +125,10 @@ impl ClusterCore {
         let news = match reply {
             Ok(Reply::Life(row)) => dying.death.shown(row),
             Ok(Reply::LifeCas { applied: true, .. }) => dying.death.applied(),
-            Ok(Reply::LifeCas { row, .. }) => dying.death.refused(row),
+            Ok(Reply::LifeCas { row, .. }) => {
+                dying.asking.failed();
+                dying.death.refused(row)
+            }
             Ok(_) | Err(_) => {
                 dying.asking.failed();
                 dying.death.failed()
@@ -161,5 +164,6 @@ impl ClusterCore {
         }
         self.effects.push(Effect::Dead { boot });
         self.tell_members();
+        self.reopen(boot);
     }
 }

@@ -35,6 +35,14 @@ pub struct ClusterState {
     pub dead: usize,
     /// Boots that stand still, or that no row shows.
     pub suspects: Vec<BootId>,
+    /// Regions held here.
+    pub regions_held: usize,
+    /// Regions being taken.
+    pub regions_taking: usize,
+    /// Regions that nobody holds, as far as is known here.
+    pub regions_open: usize,
+    /// Whether the leases were read.
+    pub leases_known: bool,
 }
 
 /// One member.
@@ -75,6 +83,10 @@ impl ClusterCore {
                 .collect(),
             dead: self.dead.len(),
             suspects: self.deaths.keys().copied().collect(),
+            regions_held: self.regions.placement.held().len(),
+            regions_taking: self.regions.placement.taking(),
+            regions_open: self.regions.placement.open(),
+            leases_known: self.regions.placement.is_known(),
         }
     }
 }

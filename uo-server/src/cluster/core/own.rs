@@ -114,6 +114,7 @@ impl ClusterCore {
         self.told_alive = false;
         self.told_fallen = false;
         self.phase = Phase::Living;
+        self.regions.reset();
         let me = self.config.me.clone();
         self.effects.push(Effect::Reborn { me });
         self.died(old);
@@ -223,6 +224,8 @@ impl ClusterCore {
         if has_fallen != self.told_fallen {
             self.told_fallen = has_fallen;
             self.effects.push(Effect::Fence { fallen: has_fallen });
+            // Whoever was frozen looks at the leases first.
+            self.regions.look_again();
         }
     }
 

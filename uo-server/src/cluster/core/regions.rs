@@ -1,0 +1,298 @@
+//! Leases, placement and demand: three loops, each with its own request or none.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+use std::collections::BTreeMap;
+
+use uo_proto::RegionId;
+
+use super::asking::{Asked, Asking};
+use super::{Age, ClusterCore, Effect};
+use crate::cluster::demand::Demand;
+use crate::cluster::placement::{Around, Move, Placement, Sim};
+use crate::cluster::rank::NodeKey;
+use crate::cluster::timing::Timing;
+use crate::identity::{BootId, Holder, NodeName};
+use crate::limits::STARTS_SICK;
+use crate::peer::message::Leases;
+use crate::planted::Planted;
+use crate::store::row::{NodeRow, NodeState};
+use crate::store::{ClaimRow, Reply, Request, StoreError};
+
+/// What this node knows of regions, and what it asks about them.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Regions {
+    pub(super) placement: Placement,
+    pub(super) demand: Demand,
+    leases: Asking,
+    /// Since the newest read of the leases was sent.
+    since_leases: Age,
+    /// Something happened after which the leases have to be read at once.
+    leases_wanted: bool,
+    demand_write: Asking,
+    demand_read: Asking,
+    since_demand: Age,
+    /// Since the newest step of placement.
+    since_step: Age,
+    /// Something happened after which placement has to look at once.
+    step_wanted: bool,
+}
+
+impl Regions {
+    pub(super) fn new(regions: u32, demand_driven: bool, planted: Planted) -> Regions {
+        Regions {
+            placement: Placement::new(regions, demand_driven, planted),
+            demand: Demand::default(),
+            leases: Asking::default(),
+            since_leases: Age::ZERO,
+            leases_wanted: true,
+            demand_write: Asking::default(),
+            demand_read: Asking::default(),
+            since_demand: Age::of(u64::MAX),
+            since_step: Age::ZERO,
+            step_wanted: true,
+        }
+    }
+
+    pub(super) fn elapse(&mut self, ms: u64, timing: &Timing) {
+        self.demand.elapse(ms, timing);
+        self.leases.elapse(ms, timing.cas_retry_ms);
+        self.since_leases.elapse(ms, timing.leases_ms);
+        self.demand_write.elapse(ms, timing.cas_retry_ms);
+        self.demand_read.elapse(ms, timing.cas_retry_ms);
+        self.since_demand
+            .elapse(ms, timing.demand_read_ms.max(timing.leases_ms));
+        // A long pause counts as one step: waits are for others, and they did not wait longer for it.
+        self.since_step.elapse(ms, timing.placement_ms);
+    }
+
+    /// Who may hold what may have changed.
+    pub(super) fn look_again(&mut self) {
+        self.leases_wanted = true;
+        self.step_wanted = true;
+    }
+
+    /// This process goes on as another boot, which has and knows nothing.
+    pub(super) fn reset(&mut self) {
+        self.placement.reset();
+        self.look_again();
+    }
+}
+
+impl ClusterCore {
+    /// Nobody who may not act takes, drains or retires anything.
+    pub(super) fn drive_regions(&mut self) {
+        if !self.has_life() {
+            return self.drive_demand_write();
+        }
+        if !self.may_act() {
+            return;
+        }
+        self.drive_leases();
+        self.drive_demand_write();
+        self.drive_demand_read();
+        self.drive_placement();
+    }
+
+    fn drive_leases(&mut self) {
+        let regions = &mut self.regions;
+        // Nobody else writes to a store that only this process has open.
+        let is_time = regions.since_leases.reached(self.config.timing.leases_ms)
+            && !self.config.others_are_dead;
+        if !(is_time || regions.leases_wanted) || !regions.leases.is_idle() {
+            return;
+        }
+        regions.leases_wanted = false;
+        regions.since_leases = Age::ZERO;
+        let ticket = self.ask(Request::LeasesRead, Asked::Leases);
+        self.regions.leases.sent(ticket);
+    }
+
+    pub(super) fn leases_answered(&mut self, reply: Result<Reply, StoreError>) {
+        let Ok(Reply::Leases(rows)) = reply else {
+            self.regions.leases_wanted = true;
+            return self.regions.leases.failed();
+        };
+        self.regions.leases.answered();
+        let news = self.with_placement(|placement, around| placement.leases_read(rows, around));
+        if !news.is_empty() {
+            self.effects.push(Effect::ReadBack { leases: news });
+        }
+        for boot in self.regions.placement.holders() {
+            self.watch(boot);
+        }
+        self.look_at_suspects();
+        self.regions.step_wanted = true;
+    }
+
+    fn drive_demand_write(&mut self) {
+        let is_alone = self.config.others_are_dead && !self.config.demand_driven;
+        if is_alone || !self.told_alive || !self.regions.demand_write.is_idle() {
+            return;
+        }
+        if let Some(regions) = self.regions.demand.write_due(&self.config.timing) {
+            let ttl_s = self.config.timing.demand_ttl_s;
+            let request = Request::DemandPut { regions, ttl_s };
+            let ticket = self.ask(request, Asked::DemandWrite);
+            self.regions.demand_write.sent(ticket);
+        }
+    }
+
+    pub(super) fn demand_written(&mut self, is_done: bool) {
+        if is_done {
+            self.regions.demand_write.answered();
+        } else {
+            self.regions.demand_write.failed();
+            self.regions.demand.write_failed();
+        }
+    }
+
+    fn drive_demand_read(&mut self) {
+        let timing = &self.config.timing;
+        // In a small world demand only says which regions come first after a death, and is no more urgent than leases.
+        let (is_used, period_ms) = if self.config.demand_driven {
+            (true, timing.demand_read_ms)
+        } else {
+            (!self.config.others_are_dead, timing.leases_ms)
+        };
+        let is_due = is_used && self.regions.since_demand.reached(period_ms);
+        if is_due && self.regions.demand_read.is_idle() {
+            self.regions.since_demand = Age::ZERO;
+            let ticket = self.ask(Request::DemandRead, Asked::DemandRead);
+            self.regions.demand_read.sent(ticket);
+        }
+    }
+
+    pub(super) fn demand_read(&mut self, reply: Result<Reply, StoreError>) {
+        let Ok(Reply::Demand(needed)) = reply else {
+            return self.regions.demand_read.failed();
+        };
+        let regions = &mut self.regions;
+        regions.demand_read.answered();
+        regions.step_wanted |= self.config.demand_driven;
+        let held = regions.placement.held().iter().copied();
+        let idle = regions.demand.read(needed, held, &self.config.timing);
+        if !self.config.demand_driven || !self.may_act() || self.stopping {
+            return;
+        }
+        for region in idle {
+            if self.regions.placement.retire(region) {
+                self.effects.push(Effect::Retire { region });
+            }
+        }
+    }
+
+    pub(super) fn demanded(&mut self, needed: Vec<RegionId>) {
+        self.regions.demand.tell(needed);
+        self.regions.step_wanted |= self.config.demand_driven;
+    }
+
+    fn drive_placement(&mut self) {
+        let timing = &self.config.timing;
+        let is_time = self.regions.since_step.reached(timing.placement_ms);
+        if is_time || self.regions.step_wanted {
+            let passed_ms = self.regions.since_step.ms();
+            self.regions.since_step = Age::ZERO;
+            self.regions.step_wanted = false;
+            let sims = self.sims();
+            self.regions.placement.set_sims(sims);
+            let demand = std::mem::take(&mut self.regions.demand);
+            self.with_placement(|placement, around| placement.step(passed_ms, &demand, around));
+            self.regions.demand = demand;
+        }
+        if self.stopping {
+            return;
+        }
+        for decided in self.regions.placement.moves() {
+            self.effects.push(match decided {
+                Move::Take(region, row) => Effect::Take { region, row },
+                Move::Drain(region, to) => Effect::Drain { region, to },
+            });
+        }
+    }
+
+    /// The sims that may take regions: running, and not stopping, fenced or starting. Of two boots of one name the newer
+    /// counts, whichever that is: the other will not run for long.
+    fn sims(&self) -> Vec<Sim> {
+        let mut sims: BTreeMap<NodeName, Sim> = BTreeMap::new();
+        for (boot, peer) in &self.peers {
+            let Some(row) = peer.row.as_ref().filter(|_| peer.has_life()) else {
+                continue;
+            };
+            if row.state == NodeState::Running && !self.observer.is_gone(*boot) {
+                let holder = Holder {
+                    node: peer.node.clone(),
+                    boot: *boot,
+                };
+                let is_settled = self.is_settled(row) && self.linked.contains(&peer.node);
+                sims.insert(peer.node.clone(), sim(holder, is_settled));
+            }
+        }
+        if !self.stopping {
+            let me = self.config.me.clone();
+            sims.insert(me.node.clone(), sim(me, true));
+        }
+        sims.into_values().collect()
+    }
+
+    fn is_settled(&self, row: &NodeRow) -> bool {
+        row.up_ms >= self.config.timing.settled_ms && row.starts < STARTS_SICK
+    }
+
+    pub(super) fn region_served(&mut self, region: RegionId, epoch: u64) {
+        self.with_placement(|placement, around| placement.served(region, epoch, around));
+    }
+
+    pub(super) fn region_gone(&mut self, region: RegionId, row: Option<ClaimRow>) {
+        self.with_placement(|placement, around| placement.gone(region, row.as_ref(), around));
+        self.watch_holder(region);
+        if row.is_none() {
+            self.regions.leases_wanted = true;
+        }
+    }
+
+    pub(super) fn region_released(&mut self, region: RegionId, number: u64) {
+        self.with_placement(|placement, around| placement.released(region, number, around));
+    }
+
+    pub(super) fn hear_leases(&mut self, leases: Leases) {
+        for (region, number, holder) in leases.changes {
+            self.with_placement(|placement, around| {
+                placement.told(region, number, holder, around);
+            });
+            self.watch_holder(region);
+        }
+        self.regions.step_wanted = true;
+    }
+
+    fn watch_holder(&mut self, region: RegionId) {
+        if let Some(boot) = self.regions.placement.holder(region).map(|h| h.boot) {
+            self.watch(boot);
+        }
+    }
+
+    /// What `boot` held is open.
+    pub(super) fn reopen(&mut self, boot: BootId) {
+        self.with_placement(|placement, around| placement.died(boot, around));
+        self.regions.look_again();
+    }
+
+    fn with_placement<T>(&mut self, act: impl FnOnce(&mut Placement, Around<'_>) -> T) -> T {
+        let (others_are_dead, me, dead) =
+            (self.config.others_are_dead, &self.config.me, &self.dead);
+        let is_dead = |boot: BootId| dead.contains(&boot) || (others_are_dead && boot != me.boot);
+        let around = Around {
+            me,
+            is_dead: &is_dead,
+            timing: &self.config.timing,
+        };
+        act(&mut self.regions.placement, around)
+    }
+}
+
+fn sim(holder: Holder, is_settled: bool) -> Sim {
+    Sim {
+        key: NodeKey::of(&holder.node),
+        holder,
+        is_settled,
+    }
+}

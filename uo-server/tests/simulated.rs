@@ -10,10 +10,15 @@
 
 mod simulated {
     pub mod client;
+    pub mod counted;
     pub mod dice;
     pub mod faults;
     pub mod ledger;
+    pub mod network;
+    pub mod node;
+    pub mod nodes;
     pub mod plan;
+    pub mod promises;
     pub mod queue;
     pub mod run;
     pub mod script;

@@ -10,7 +10,11 @@ use uo_proto::{
 use uo_server::Millis;
 use uo_server::gateway::core::ConnId;
 
+use super::counted::Stats;
 use super::ledger::Ledger;
+
+/// How long messages are on their way at most.
+const LENIENT_MS: Millis = 6_000;
 
 /// What breaks a promise, in words.
 pub type Checked = Result<(), String>;
@@ -91,7 +95,7 @@ pub struct Session {
     pub saved: Option<Saved>,
     /// The gateway that served it last.
     gateway: Option<(usize, u32)>,
-    /// The sim crashed since the last `welcome`.
+    /// Its owner crashed since the last `welcome`.
     crashed: bool,
 }
 
@@ -144,25 +148,10 @@ pub struct Client {
     pub inventory_saved: u64,
     /// How often each line was heard through each start of a gateway: another one may be behind, and tell it again.
     heard: BTreeMap<((usize, u32), String), u32>,
-    /// Until then acks of before a crash may still arrive.
-    pub lenient_until: Millis,
+    /// When its owner crashed last, and until when acks of before that may still arrive.
+    crashed_at: Millis,
+    lenient_until: Millis,
     pub stats: Stats,
-}
-
-/// How much of it there was: a run in which nothing happened proves nothing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Stats {
-    pub welcomes: u64,
-    pub resumes: u64,
-    pub deltas: u64,
-    pub events: u64,
-    pub said: u64,
-    pub privates: u64,
-    pub saved: u64,
-    pub missed: u64,
-    pub superseded: u64,
-    pub unauthorised: u64,
-    pub resent: u64,
 }
 
 impl Client {
@@ -178,6 +167,7 @@ impl Client {
             inventories: BTreeMap::new(),
             inventory_saved: 0,
             heard: BTreeMap::new(),
+            crashed_at: 0,
             lenient_until: 0,
             stats: Stats::default(),
         }
@@ -234,9 +224,10 @@ impl Client {
         Some(NumberedOrder { seq, order })
     }
 
-    /// The sim crashed: what is not known to be durable may be forgotten, and done again.
+    /// Its owner crashed: what is not known to be durable may be forgotten, and done again.
     pub fn note_crash(&mut self, now: Millis, ledger: &mut Ledger) {
-        self.lenient_until = now + 6_000;
+        self.crashed_at = now;
+        self.lenient_until = now + LENIENT_MS;
         self.inventories
             .retain(|version, _| *version <= self.inventory_saved);
         if let Some(session) = &mut self.session {
@@ -247,6 +238,13 @@ impl Client {
                     ledger.may_repeat(text);
                 }
             }
+        }
+    }
+
+    /// A gateway was stopped from `since` on: what it had of before a crash arrives only now.
+    pub fn note_delay(&mut self, since: Millis, now: Millis) {
+        if self.lenient_until >= since && self.crashed_at > 0 {
+            self.lenient_until = now + LENIENT_MS;
         }
     }
 

@@ -1,105 +1,195 @@
 //! What breaks, and what then starts again.
 
+use uo_server::Millis;
 use uo_server::gateway::core as gateway;
+use uo_server::identity::BootId;
 use uo_server::sim::core as sim;
+use uo_server::store::Right;
 
+use super::node::{self, Lane, Node};
 use super::plan::Fault;
-use super::shard::{Event, GATEWAYS, Node, Shard};
+use super::shard::{Event, Shard};
+
+/// A stopped process is given up by those that are linked to it after about this long, if at all.
+const SILENCE_MS: (Millis, Millis) = (500, 4_000);
 
 impl Shard {
     pub(super) fn fault(&mut self, fault: Fault) {
         self.note(|| format!("fault: {fault:?}"));
         match fault {
             Fault::KillAll => {
-                self.kill(Node::Sim);
-                (0..GATEWAYS).for_each(|index| self.kill(Node::Gateway(index)));
+                for node in node::all(self.plan.sims) {
+                    let down = self.dice.between(200, 1_500);
+                    self.kill(node, down);
+                }
             }
-            Fault::KillSim => self.kill(Node::Sim),
-            Fault::KillGateway(index) => self.kill(Node::Gateway(index)),
-            Fault::StopSim => self.give_sim(sim::Input::Stop),
-            Fault::StopGateway(index) => self.give_gateway(index, gateway::Input::Stop),
-            Fault::CutLink(index, length) => self.cut(index, length),
-            Fault::Outage(length) => self.store.go_out(self.now + length),
-            Fault::Stall(length) => self.stalled_until = self.now + length,
+            Fault::Kill(node, down) => self.kill(node, down),
+            Fault::Stop(node, down) => self.stop(node, down),
+            Fault::Panic(index) => self.kill(Node::Sim(index), 500),
+            Fault::Pause(node, length) => self.pause(node, length),
+            Fault::PauseSims(length) => {
+                for index in 0..self.plan.sims {
+                    let more = self.dice.below(length / 2);
+                    self.pause(Node::Sim(index), length + more);
+                }
+            }
+            Fault::Cut(a, b, length) => self.cut(a, b, length),
+            Fault::Isolate(node, length) => {
+                for other in self.others(node) {
+                    self.cut(node, other, length);
+                }
+            }
+            Fault::Outage(length) => self.store.go_out(self.now + length, None),
+            Fault::OutageOf(node, length) => self.store.go_out(self.now + length, Some(node)),
+            Fault::Stall(length) => self.network.stalled_until = self.now + length,
+        }
+    }
+
+    /// Everything that was broken is whole again, and whoever was stopped goes on.
+    pub(super) fn heal(&mut self) {
+        self.store.come_back();
+        self.network.heal();
+        for node in node::all(self.plan.sims) {
+            self.go_on(node);
+            self.dial_all(node);
         }
     }
 
     /// A process dies with everything it knew, and is started again.
-    fn kill(&mut self, node: Node) {
+    fn kill(&mut self, node: Node, down: Millis) {
         if !self.is_up(node) {
             return;
         }
-        self.down_with(node);
-        if node == Node::Sim {
+        let boot = self.boot(node);
+        self.down_with(node, down);
+        if let (Node::Sim(_), Some(boot)) = (node, boot) {
             self.counted.crashes += 1;
-            for client in &mut self.clients {
-                client.note_crash(self.now, &mut self.ledger);
-            }
+            self.note_loss(boot);
         }
     }
 
-    pub(super) fn sim_stopped(&mut self) {
-        self.counted.stops += 1;
-        self.down_with(Node::Sim);
+    fn stop(&mut self, node: Node, down: Millis) {
+        self.machine(node).starts_after = down;
+        match node {
+            Node::Sim(index) => self.give_sim(index, sim::Input::Stop),
+            Node::Gateway(index) => self.give_gateway(index, gateway::Input::Stop),
+        }
     }
 
-    pub(super) fn gateway_stopped(&mut self, index: usize) {
-        self.down_with(Node::Gateway(index));
+    /// It stopped in order.
+    pub(super) fn stopped(&mut self, node: Node) {
+        if let Node::Sim(_) = node {
+            self.counted.stops += 1;
+        }
+        let down = self.machine(node).starts_after;
+        self.down_with(node, down);
     }
 
-    fn down_with(&mut self, node: Node) {
+    pub(super) fn down_with(&mut self, node: Node, down: Millis) {
         self.note(|| format!("{} is down", node.name()));
         self.collect_counters(node);
         self.store.forget((node, self.life(node)));
+        if let Some(boot) = self.boot(node) {
+            self.store.bury(boot);
+        }
         match node {
-            Node::Sim => {
-                self.sim = None;
-                self.watch.sim_is_down();
-            }
+            Node::Sim(index) => self.sims[index] = None,
             Node::Gateway(index) => {
                 self.lose_conns(index);
                 self.gateways[index] = None;
             }
         }
-        self.break_links(node, None);
-        let others = std::iter::once(Node::Sim).chain((0..GATEWAYS).map(Node::Gateway));
-        for at in others.filter(|&other| other != node) {
-            let noticed = self.now + self.dice.below(150);
-            self.queue.push(noticed, Event::Lost { at, gone: node });
-        }
-        let again = self.now + self.dice.between(200, 1_500);
-        self.queue.push(again, Event::Start(node));
+        let machine = self.machine(node);
+        machine.paused_since = None;
+        machine.held.clear();
+        self.part_all(node);
+        self.queue.push(self.now + down, Event::Start(node));
     }
 
-    pub(super) fn tell_lost(&mut self, at: Node, gone: Node) {
-        let node = gone.name();
-        match at {
-            Node::Sim => self.give_sim(sim::Input::PeerLost { node }),
-            Node::Gateway(index) => self.give_gateway(index, gateway::Input::PeerLost { node }),
-        }
-    }
-
-    fn cut(&mut self, index: usize, length: u64) {
-        if self.is_cut[index] {
+    /// A process is stopped. Others may notice, and give its links up.
+    fn pause(&mut self, node: Node, length: Millis) {
+        if !self.is_up(node) || self.is_paused(node) {
             return;
         }
-        self.is_cut[index] = true;
-        let gateway = Node::Gateway(index);
-        self.break_links(gateway, Some(Node::Sim));
-        for (at, gone) in [(Node::Sim, gateway), (gateway, Node::Sim)] {
-            let noticed = self.now + self.dice.below(150);
-            self.queue.push(noticed, Event::Lost { at, gone });
+        let now = self.now;
+        let machine = self.machine(node);
+        machine.pauses += 1;
+        let pause = machine.pauses;
+        machine.paused_since = Some(now);
+        self.counted.pauses += 1;
+        self.queue
+            .push(self.now + length, Event::GoOn { node, pause });
+        if self.dice.chance(60) {
+            for other in self.others(node) {
+                let at = self.now + self.dice.between(SILENCE_MS.0, SILENCE_MS.1);
+                self.queue.push(at, Event::Silence { node, other, pause });
+            }
         }
-        self.queue.push(self.now + length, Event::Relink(index));
     }
 
-    /// The sim and a gateway can reach each other (again).
-    pub(super) fn relink(&mut self, index: usize) {
-        self.is_cut[index] = false;
-        if let Some(sim) = &self.sim {
-            let alive = vec![sim.me.clone()];
-            self.note(|| format!("gw-{} reaches the sim", index + 1));
-            self.give_gateway(index, gateway::Input::Members { alive });
+    /// Nothing was heard of a stopped process for so long that its link is given up.
+    pub(super) fn silence(&mut self, node: Node, other: Node, pause: u32) {
+        if self.is_paused(node) && self.machine(node).pauses == pause {
+            self.part(node, other);
+        }
+    }
+
+    /// A stopped process goes on: everything that came meanwhile is there at once, in any order.
+    pub(super) fn go_on(&mut self, node: Node) {
+        let (now, mut dice) = (self.now, self.dice.fork(self.now));
+        let machine = self.machine(node);
+        let Some(since) = machine.paused_since.take() else {
+            return;
+        };
+        let held = machine.release(&mut dice);
+        self.note(|| format!("{} goes on", node.name()));
+        for event in held {
+            if let Err(why) = self.handle(event) {
+                self.broken.get_or_insert(why);
+            }
+        }
+        if let Node::Gateway(_) = node {
+            let clients = self.clients.iter_mut();
+            clients.for_each(|client| client.note_delay(since, now));
+        }
+        self.dial_all(node);
+    }
+
+    /// Whatever a boot had in memory only is lost: with its process, or with its right to tell anybody.
+    pub(super) fn note_loss(&mut self, boot: BootId) {
+        for index in 0..self.clients.len() {
+            let row = self
+                .store
+                .claim(Right::Character(self.clients[index].char_id));
+            let holder = row.and_then(|row| row.holder);
+            if holder.is_some_and(|holder| holder.boot == boot) {
+                self.note_loss_of(index);
+            }
+        }
+    }
+
+    pub(super) fn note_loss_of(&mut self, player: usize) {
+        let now = self.now;
+        self.clients[player].note_crash(now, &mut self.ledger);
+    }
+
+    /// By which way an event comes to a node; none: it does not concern one, or not while it is stopped.
+    pub(super) fn lane(&self, event: &Event) -> Option<(Node, Lane)> {
+        let of_conn = |conn: &uo_server::gateway::core::ConnId| {
+            let known = self.conns.get(conn)?;
+            Some((Node::Gateway(known.gateway), Lane::Conn(conn.0)))
+        };
+        match event {
+            Event::Tick(node, _) => Some((*node, Lane::Tick)),
+            Event::Wake(index, _) => Some((Node::Gateway(*index), Lane::Alarm)),
+            Event::Deliver { link, .. } => Some((link.1, Lane::Link(link.0))),
+            Event::Lost { at, gone } => Some((*at, Lane::Link(*gone))),
+            Event::Up(conn, _) | Event::Writable(conn) => of_conn(conn),
+            Event::Store(super::store::Step::Answer(id)) => {
+                let (node, _) = self.store.asker(*id)?;
+                Some((node, Lane::Alone(*id)))
+            }
+            _ => None,
         }
     }
 }

@@ -1,13 +1,21 @@
-//! What one seed makes of a run: the weather, the faults, and how many play.
+//! What one seed makes of a run: the weather, the faults, who simulates and how many play.
 
 use super::dice::Dice;
+use super::node::{self, Clock, GATEWAYS, Node, SIMS_MAX};
 
 /// How long the players play and things break.
-pub const PLAY_MS: u64 = 24_000;
+pub const PLAY_MS: u64 = 30_000;
 /// How long everything then has to recover in good weather.
-pub const RECOVER_MS: u64 = 14_000;
-/// How long, the sim standing still, the last messages have to arrive.
-pub const SETTLE_MS: u64 = 4_000;
+pub const RECOVER_MS: u64 = 16_000;
+/// How long, the sims standing still, the last messages have to arrive. Less than it takes others to presume them gone.
+pub const SETTLE_MS: u64 = 1_800;
+/// How many machines the store answers from, each with a clock of its own.
+pub const COORDINATORS: usize = 3;
+/// How wrong a node's clock may run, in millionths.
+const CLOCK_ERROR_PPM_MAX: i64 = 9_900;
+/// How far the clocks of coordinators may be apart in rare runs: less than what a node's row lives, so that none is hidden
+/// that was just written.
+const SKEW_MS_MAX: u64 = 59 * 60_000;
 
 /// How long something takes, in milliseconds: mostly in the first range, sometimes in the second.
 #[derive(Clone, Copy, Debug)]
@@ -36,23 +44,29 @@ impl Delay {
     }
 }
 
-/// What is done to the shard at a time.
+/// What is done to the shard at a time. Times are in milliseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// The sim and both gateways are killed and started again, as one process would be.
+    /// Every node is killed and started again.
     KillAll,
-    /// The sim alone is killed and started again.
-    KillSim,
-    /// A gateway is killed and started again.
-    KillGateway(usize),
-    /// The sim stops in order and is started again.
-    StopSim,
-    /// A gateway stops in order and is started again.
-    StopGateway(usize),
-    /// The link between a gateway and the sim breaks for this long.
-    CutLink(usize, u64),
-    /// No request reaches the store and answers, for this long.
+    /// A process is killed, and started again after this long: mostly before anybody could know that it is dead.
+    Kill(Node, u64),
+    /// A process stops in order, and is started again after this long.
+    Stop(Node, u64),
+    /// The tick thread of a sim panics: it declares itself dead, ends, and is started again.
+    Panic(usize),
+    /// A process is stopped (SIGSTOP) for this long.
+    Pause(Node, u64),
+    /// Every sim is stopped for this long, each to wake on its own.
+    PauseSims(u64),
+    /// The link between two nodes breaks for this long.
+    Cut(Node, Node, u64),
+    /// All links of a node break for this long.
+    Isolate(Node, u64),
+    /// No request of anybody reaches the store and is answered, for this long.
     Outage(u64),
+    /// The same for one node.
+    OutageOf(Node, u64),
     /// Messages between nodes stand still for this long.
     Stall(u64),
 }
@@ -63,15 +77,24 @@ pub struct Plan {
     pub seed: u64,
     pub world: u64,
     pub players: usize,
+    pub sims: usize,
+    /// When each sim is started.
+    pub starts: [u64; SIMS_MAX],
+    /// The clocks of the nodes, in the order of [`node::all`] with as many sims as there may be.
+    pub clocks: Vec<(Node, Clock)>,
+    /// How far ahead the coordinators of the store are.
+    pub skews_ms: [u64; COORDINATORS],
     /// From a request to its effect, and from there to its answer.
     pub store: Delay,
     /// Of a hundred requests, so many are answered `unknown`; half of them take effect all the same, then or later.
     pub unknown_percent: u64,
+    /// How much later at most.
+    pub late_ms_max: u64,
     /// So many are refused.
     pub refused_percent: u64,
     /// Between nodes.
     pub link: Delay,
-    /// From the sim to itself.
+    /// From a sim to itself.
     pub own_link: Delay,
     /// Between a client and its gateway.
     pub client: Delay,
@@ -88,18 +111,18 @@ pub struct Plan {
 impl Plan {
     pub fn of(seed: u64) -> Plan {
         let mut dice = Dice::new(seed);
-        let calm = Delay::steady(1, 4);
-        let rough = |rare_percent| Delay {
-            usual: (1, 12),
-            rare: (50, 900),
-            rare_percent,
-        };
+        let sims = 1;
         let mut plan = Plan {
             seed,
             world: dice.below(4),
             players: dice.between(3, 6) as usize,
-            store: calm,
+            sims,
+            starts: [0; SIMS_MAX],
+            clocks: Vec::new(),
+            skews_ms: [0; COORDINATORS],
+            store: Delay::steady(1, 4),
             unknown_percent: 0,
+            late_ms_max: dice.pick(&[3_000, 8_000]),
             refused_percent: 0,
             link: Delay::steady(0, 2),
             own_link: Delay::steady(0, 0),
@@ -111,44 +134,89 @@ impl Plan {
             faults: Vec::new(),
             restless_percent: dice.pick(&[0, 4, 12]),
         };
+        plan.set_clocks(&mut dice);
+        for start in &mut plan.starts {
+            *start = dice.below(300);
+        }
         // A quarter of the runs have good weather, so that what fails there is not blamed on it.
         let weather = dice.below(4);
         if weather > 0 {
-            if dice.chance(60) {
-                plan.store = rough(dice.between(2, 20));
-                plan.unknown_percent = dice.between(0, 15);
-                plan.refused_percent = dice.between(0, 4);
-            }
-            if dice.chance(60) {
-                plan.link = rough(dice.between(1, 5));
-                plan.own_link = rough(dice.between(0, 4));
-                // Offers that wait so long are taken back.
-                plan.own_link.rare.1 = 3_500;
-            }
-            if dice.chance(40) {
-                plan.client = rough(dice.between(1, 10));
-                plan.reading = rough(dice.between(1, 20));
-            }
+            plan.roughen(&mut dice);
+        }
+        if sims > 1 && dice.chance(25) {
+            // One that joins the others while they play.
+            plan.starts[sims - 1] = dice.between(3_000, PLAY_MS - 10_000);
         }
         for _ in 0..dice.below(4) * weather.min(2) {
             let at = dice.between(3_000, PLAY_MS);
-            plan.faults.push((at, Plan::fault(&mut dice)));
+            let fault = plan.fault(&mut dice);
+            plan.faults.push((at, fault));
         }
         plan.faults.sort_by_key(|&(at, _)| at);
         plan
     }
 
-    fn fault(dice: &mut Dice) -> Fault {
-        let gateway = dice.below(2) as usize;
+    fn set_clocks(&mut self, dice: &mut Dice) {
+        let error_ppm_max = dice.pick(&[0, 100, CLOCK_ERROR_PPM_MAX, CLOCK_ERROR_PPM_MAX]);
+        self.clocks = node::all(SIMS_MAX)
+            .map(|node| (node, Clock::draw(dice, error_ppm_max)))
+            .collect();
+        let skew_ms_max = dice.pick(&[0, 900, 30_000, SKEW_MS_MAX]);
+        for skew in &mut self.skews_ms {
+            *skew = dice.between(0, skew_ms_max);
+        }
+    }
+
+    fn roughen(&mut self, dice: &mut Dice) {
+        let rough = |rare_percent| Delay {
+            usual: (1, 12),
+            rare: (50, 900),
+            rare_percent,
+        };
+        if dice.chance(60) {
+            self.store = rough(dice.between(2, 20));
+            self.unknown_percent = dice.between(0, 15);
+            self.refused_percent = dice.between(0, 4);
+        }
+        if dice.chance(60) {
+            self.link = rough(dice.between(1, 5));
+            self.own_link = rough(dice.between(0, 4));
+            // Offers that wait so long are taken back.
+            self.link.rare.1 = 3_500;
+            self.own_link.rare.1 = 3_500;
+        }
+        if dice.chance(40) {
+            self.client = rough(dice.between(1, 10));
+            self.reading = rough(dice.between(1, 20));
+        }
+    }
+
+    fn fault(&self, dice: &mut Dice) -> Fault {
+        let sim = dice.below(self.sims as u64) as usize;
+        let gateway = Node::Gateway(dice.below(GATEWAYS as u64) as usize);
         let short = dice.between(200, 4_000);
-        match dice.below(10) {
-            0 | 1 => Fault::KillAll,
-            2 => Fault::KillSim,
-            3 => Fault::KillGateway(gateway),
-            4 => Fault::StopSim,
-            5 => Fault::StopGateway(gateway),
-            6 => Fault::CutLink(gateway, short),
-            7 | 8 => Fault::Outage(short),
+        // Around the time that it takes to be presumed gone, or far beyond it.
+        let long = dice.pick(&[(1_500, 3_500), (3_000, 6_000), (5_000, 12_000)]);
+        let long = dice.between(long.0, long.1);
+        let down = dice.pick(&[(200, 1_500), (200, 1_500), (3_000, 8_000)]);
+        let down = dice.between(down.0, down.1);
+        match dice.below(20) {
+            0 => Fault::KillAll,
+            1 | 2 => Fault::Kill(Node::Sim(sim), down),
+            3 => Fault::Kill(gateway, down),
+            4 => Fault::Stop(Node::Sim(sim), down),
+            5 => Fault::Stop(gateway, down),
+            6 => Fault::Panic(sim),
+            7..10 => Fault::Pause(Node::Sim(sim), long),
+            10 => Fault::Pause(gateway, long),
+            11 => Fault::PauseSims(long),
+            12 => Fault::Cut(Node::Sim(sim), gateway, short),
+            13 if self.sims > 1 => {
+                Fault::Cut(Node::Sim(sim), Node::Sim((sim + 1) % self.sims), short)
+            }
+            13 | 14 => Fault::Isolate(Node::Sim(sim), short),
+            15 | 16 => Fault::Outage(long),
+            17 | 18 => Fault::OutageOf(Node::Sim(sim), long),
             _ => Fault::Stall(short),
         }
     }

@@ -1,22 +1,37 @@
-//! A store that is slow, loses answers and applies late: the real tables behind it, and every change of ownership watched.
+//! A store that is slow, loses answers and applies late, of which each machine has another time: the real tables behind
+//! it, and every change of a register watched.
 
 use std::collections::BTreeMap;
 
 use uo_server::Millis;
-use uo_server::sim::core::Ticket;
+use uo_server::identity::{BootId, Holder};
+use uo_server::sim::core as sim;
 use uo_server::store::tables::Tables;
-use uo_server::store::{ClaimRow, Reply, Request, Right, Stamp, StoreError};
+use uo_server::store::{ClaimRow, Life, Reply, Request, Right, Stamp, StoreError};
 
+use super::counted::StoreCounts;
 use super::dice::Dice;
-use super::plan::Plan;
+use super::node::Node;
+use super::plan::{COORDINATORS, Plan};
 
 /// How long a caller waits for an answer.
-const TIMEOUT_MS: u64 = 400;
-/// A request that was given up may take effect this much later.
-const LATE_MS_MAX: u64 = 3_000;
+const TIMEOUT_MS: Millis = 2_000;
+/// And for that to a beat.
+const BEAT_TIMEOUT_MS: Millis = 400;
+/// What the slowest coordinator's clock shows when a run begins.
+const BEGIN_MS: Millis = 1 << 40;
 
 /// Who asked: a node, and which start of it.
-pub type Asker = (super::shard::Node, u32);
+pub type Asker = (Node, u32);
+
+/// Which part of a node asked, and what it calls its question.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ticket {
+    Core(sim::Ticket),
+}
+
+/// What an answer comes to.
+pub type Answer = Result<Reply, StoreError>;
 
 /// A request under way.
 #[derive(Debug)]
@@ -24,7 +39,11 @@ struct Call {
     asker: Asker,
     ticket: Ticket,
     request: Request,
-    answer: Option<Result<Reply, StoreError>>,
+    coordinator: usize,
+    gives_up_at: Millis,
+    /// What will be answered, once that is known.
+    answer: Option<Answer>,
+    is_answered: bool,
 }
 
 /// What is to happen to a call, and when.
@@ -36,38 +55,76 @@ pub enum Step {
     Answer(u64),
 }
 
+/// What an effect means to others.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Happening {
+    /// A right went to somebody.
+    Claimed(Right, Holder),
+    /// A boot is dead.
+    Died(BootId),
+}
+
 /// The store.
 #[derive(Debug)]
 pub struct ModelStore {
     pub tables: Tables,
     dice: Dice,
+    skews_ms: [u64; COORDINATORS],
     calls: BTreeMap<u64, Call>,
     next: u64,
+    /// Until when nobody gets an answer, and until when a node does not.
     outage_until: Millis,
+    outages_of: BTreeMap<Node, Millis>,
     /// The highest number each right was ever seen with.
     numbers: BTreeMap<Right, u64>,
+    lives: BTreeMap<BootId, Life>,
     /// What each stamp was used for: equal stamps merge cell by cell, so content may never differ under one.
     stamps: BTreeMap<(Right, Stamp), Request>,
-    pub unknowns: u64,
+    pub counts: StoreCounts,
 }
 
 impl ModelStore {
-    pub fn new(dice: Dice) -> ModelStore {
+    pub fn new(dice: Dice, skews_ms: [u64; COORDINATORS]) -> ModelStore {
         ModelStore {
             tables: Tables::default(),
             dice,
+            skews_ms,
             calls: BTreeMap::new(),
             next: 0,
             outage_until: 0,
+            outages_of: BTreeMap::new(),
             numbers: BTreeMap::new(),
+            lives: BTreeMap::new(),
             stamps: BTreeMap::new(),
-            unknowns: 0,
+            counts: StoreCounts::default(),
         }
     }
 
-    /// Until then nobody gets an answer.
-    pub fn go_out(&mut self, until: Millis) {
-        self.outage_until = self.outage_until.max(until);
+    /// Until then nobody (or this node) gets an answer; most of what is under way is lost as well.
+    pub fn go_out(&mut self, until: Millis, of: Option<Node>) {
+        match of {
+            None => self.outage_until = self.outage_until.max(until),
+            Some(node) => {
+                self.outages_of.insert(node, until);
+            }
+        }
+        let is_hit = |call: &&mut Call| of.is_none_or(|node| call.asker.0 == node);
+        for call in self.calls.values_mut().filter(is_hit) {
+            if !call.is_answered && self.dice.chance(70) {
+                call.answer = Some(Err(unknown()));
+            }
+        }
+    }
+
+    /// The store is there again.
+    pub fn come_back(&mut self) {
+        self.outage_until = 0;
+        self.outages_of.clear();
+    }
+
+    fn is_out(&self, now: Millis, node: Node) -> bool {
+        let of_node = self.outages_of.get(&node).copied().unwrap_or_default();
+        now < self.outage_until.max(of_node)
     }
 
     /// Whether a request is one that may be sent at all.
@@ -100,23 +157,34 @@ impl ModelStore {
     ) -> Vec<(Millis, Step)> {
         self.next += 1;
         let id = self.next;
+        let is_out = self.is_out(now, asker.0);
         let dice = &mut self.dice;
-        let is_out = now < self.outage_until;
-        let is_unknown = is_out || dice.chance(plan.unknown_percent);
+        let timeout = match request {
+            Request::NodeBeat { .. } => BEAT_TIMEOUT_MS,
+            _ => TIMEOUT_MS,
+        };
+        let gives_up_at = now + timeout;
         let mut call = Call {
             asker,
             ticket,
             request,
+            coordinator: dice.below(COORDINATORS as u64) as usize,
+            gives_up_at,
             answer: None,
+            is_answered: false,
         };
         let mut steps = Vec::new();
-        if is_unknown {
-            self.unknowns += 1;
-            call.answer = Some(Err(StoreError::Unknown("no answer in time".into())));
-            steps.push((now + TIMEOUT_MS, Step::Answer(id)));
+        if is_out || dice.chance(plan.unknown_percent) {
+            call.answer = Some(Err(unknown()));
+            steps.push((gives_up_at, Step::Answer(id)));
             if dice.chance(if is_out { 10 } else { 50 }) {
-                let late = dice.below(LATE_MS_MAX);
-                steps.push((now + late, Step::Apply(id)));
+                // At once, or long after its asker has given up.
+                let within = if dice.chance(30) {
+                    timeout
+                } else {
+                    plan.late_ms_max
+                };
+                steps.push((now + dice.below(within), Step::Apply(id)));
             }
         } else if dice.chance(plan.refused_percent) {
             call.answer = Some(Err(StoreError::Refused("not now".into())));
@@ -124,38 +192,115 @@ impl ModelStore {
         } else {
             let applied = now + plan.store.draw(dice);
             let answered = applied + plan.store.draw(dice);
+            if answered > gives_up_at {
+                call.answer = Some(Err(unknown()));
+            }
             steps.push((applied, Step::Apply(id)));
-            steps.push((answered, Step::Answer(id)));
+            steps.push((answered.min(gives_up_at), Step::Answer(id)));
         }
         self.calls.insert(id, call);
         steps
     }
 
-    /// A request takes effect. What that breaks, in words.
-    pub fn apply(&mut self, now: Millis, id: u64) -> Result<(), String> {
+    /// A request takes effect. What that means, or what it breaks.
+    pub fn apply(&mut self, now: Millis, id: u64) -> Result<Option<Happening>, String> {
         let Some(call) = self.calls.get_mut(&id) else {
-            return Ok(());
+            return Ok(None);
         };
-        let reply = self.tables.apply(now, &call.request);
-        let watched = match (&call.request, &reply) {
-            (Request::ClaimCas { right, to, .. }, Ok(Reply::ClaimCas { applied: true, .. })) => {
-                watch(&mut self.numbers, *right, to)
-            }
-            _ => Ok(()),
+        let here = BEGIN_MS + now + self.skews_ms[call.coordinator];
+        let reply = self.tables.apply(here, &call.request);
+        self.counts.late_writes += u64::from(call.is_answered);
+        let request = call.request.clone();
+        let happened = match &reply {
+            Ok(reply) => self.watch(&request, reply),
+            Err(_) => Ok(None),
         };
-        call.answer.get_or_insert(reply);
-        watched
+        if let Some(call) = self.calls.get_mut(&id) {
+            call.answer.get_or_insert(reply);
+        }
+        happened
     }
 
-    /// The answer of a call, and whose it is. A call that was given up may still take effect after it.
-    pub fn answer(&mut self, id: u64) -> Option<(Asker, Ticket, Result<Reply, StoreError>)> {
+    fn watch(&mut self, request: &Request, reply: &Reply) -> Result<Option<Happening>, String> {
+        match (request, reply) {
+            (Request::ClaimCas { right, seen, to }, Reply::ClaimCas { applied: true, .. }) => {
+                watch_number(&mut self.numbers, *right, to)?;
+                let before = seen.as_ref().and_then(|seen| seen.holder.as_ref());
+                let Some(holder) = &to.holder else {
+                    return Ok(None);
+                };
+                if let (Right::Region(_), Some(before)) = (right, before)
+                    && before.boot != holder.boot
+                {
+                    if self.lives.get(&before.boot) != Some(&Life::Dead) {
+                        return Err(format!("{right:?} was claimed from {before:?}, who lives"));
+                    }
+                    self.counts.takeovers += 1;
+                }
+                Ok(Some(Happening::Claimed(*right, holder.clone())))
+            }
+            (Request::LifeBegin { boot, .. }, Reply::Life(Some(life))) => {
+                self.lives.insert(*boot, *life);
+                Ok(None)
+            }
+            (Request::LifeCas { boot, to, .. }, Reply::LifeCas { applied: true, .. }) => {
+                self.watch_life(*boot, *to)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// A life's number only grows, until the boot is dead for ever.
+    fn watch_life(&mut self, boot: BootId, to: Life) -> Result<Option<Happening>, String> {
+        let before = self.lives.insert(boot, to);
+        match (before, to) {
+            (Some(Life::Dead), _) => Err(format!("{boot:?} was dead, and became {to:?}")),
+            (_, Life::Dead) => {
+                self.counts.deaths += 1;
+                Ok(Some(Happening::Died(boot)))
+            }
+            (Some(Life::Alive(old)), Life::Alive(new)) if new > old => {
+                self.counts.thaws += 1;
+                Ok(None)
+            }
+            _ => Err(format!(
+                "the life of {boot:?} went from {before:?} to {to:?}"
+            )),
+        }
+    }
+
+    /// Whose call it is.
+    pub fn asker(&self, id: u64) -> Option<Asker> {
+        self.calls.get(&id).map(|call| call.asker)
+    }
+
+    /// The answer of a call, and whose it is; or when it will be there, if it was lost on its way. A call that was given up
+    /// may still take effect after it.
+    pub fn answer(
+        &mut self,
+        now: Millis,
+        id: u64,
+    ) -> Option<Result<(Asker, Ticket, Answer), Millis>> {
         let call = self.calls.get_mut(&id)?;
         let answer = call.answer.clone()?;
+        if matches!(answer, Err(StoreError::Unknown(_))) {
+            if now < call.gives_up_at {
+                return Some(Err(call.gives_up_at));
+            }
+            self.counts.unknowns += 1;
+            if matches!(
+                call.request,
+                Request::LifeCas { .. } | Request::LifeBegin { .. }
+            ) {
+                self.counts.unknown_lives += 1;
+            }
+        }
+        call.is_answered = true;
         let (asker, ticket) = (call.asker, call.ticket);
         if answer.is_ok() {
             self.calls.remove(&id);
         }
-        Some((asker, ticket, answer))
+        Some(Ok((asker, ticket, answer)))
     }
 
     /// A process died: of what it had sent, half never leaves its machine.
@@ -176,6 +321,20 @@ impl ModelStore {
             _ => None,
         }
     }
+
+    /// A process has ended, and its store knows.
+    pub fn bury(&mut self, boot: BootId) {
+        self.lives.insert(boot, Life::Dead);
+    }
+
+    /// Whether a boot was declared dead.
+    pub fn is_dead(&self, boot: BootId) -> bool {
+        self.lives.get(&boot) == Some(&Life::Dead)
+    }
+}
+
+fn unknown() -> StoreError {
+    StoreError::Unknown("no answer in time".into())
 }
 
 /// The stamp of a seal's rows.
@@ -184,7 +343,11 @@ fn seal(number: u64) -> Stamp {
 }
 
 /// Numbers only grow, by whoever writes them.
-fn watch(numbers: &mut BTreeMap<Right, u64>, right: Right, to: &ClaimRow) -> Result<(), String> {
+fn watch_number(
+    numbers: &mut BTreeMap<Right, u64>,
+    right: Right,
+    to: &ClaimRow,
+) -> Result<(), String> {
     let known = numbers.entry(right).or_default();
     if to.number <= *known {
         return Err(format!(

@@ -2,36 +2,61 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use uo_proto::{AOI_RADIUS, EntityId, EntityInfo, EntityState, ObjectKey, ObjectState};
+use uo_proto::{
+    AOI_RADIUS, CharId, CoinSerial, EntityId, EntityInfo, EntityState, ObjectKey, ObjectState,
+};
+use uo_server::sim::Region;
 
 use super::client::Client;
-use super::shard::{Node, Shard};
+use super::node::{self, Node};
+use super::shard::Shard;
+
+/// What is in the world.
+#[derive(Debug, Default)]
+pub struct Truth {
+    entities: BTreeMap<EntityId, (EntityInfo, EntityState)>,
+    /// What differs from the generated content.
+    objects: BTreeMap<ObjectKey, ObjectState>,
+    coins: BTreeMap<CoinSerial, CharId>,
+}
 
 impl Shard {
-    pub(super) fn compare_with_truth(&mut self) -> Result<(), String> {
-        self.collect_counters(Node::Sim);
-        let Some(sim) = &self.sim else {
-            return Err("the sim did not come back".into());
-        };
-        let mut entities: BTreeMap<EntityId, (EntityInfo, EntityState)> = BTreeMap::new();
-        let mut objects: BTreeMap<ObjectKey, ObjectState> = BTreeMap::new();
+    /// Looks at every region, at the only sim that runs it.
+    pub(super) fn truth(&self) -> Result<Truth, String> {
+        let mut truth = Truth::default();
         for id in self.world.regions() {
-            let Some(region) = sim.core.region(id) else {
-                return Err(format!("{id:?} did not come back"));
+            let sims = self.sims.iter().flatten().filter(|sim| sim.may_act());
+            let mut regions = sims.filter_map(|sim| sim.core().region(id));
+            let (Some(region), None) = (regions.next(), regions.next()) else {
+                return Err(format!("{id:?} does not run at one sim"));
             };
             let battle = region.battle();
             for id in battle.entities() {
                 if let (Some(info), Some(state)) = (battle.info(id), battle.state(id)) {
-                    entities.insert(id, (info, state));
+                    truth.entities.insert(id, (info, state));
                 }
             }
-            objects.extend(region.differences().into_iter().map(|o| (o.key, o)));
+            let objects = region.differences().into_iter();
+            truth.objects.extend(objects.map(|o| (o.key, o)));
+            truth.count_coins(region)?;
         }
+        Ok(truth)
+    }
+
+    /// Everybody is back, and sees what there is.
+    pub(super) fn compare_with_truth(&mut self) -> Result<(), String> {
+        let nodes: Vec<Node> = node::all(self.plan.sims).collect();
+        nodes
+            .into_iter()
+            .for_each(|node| self.collect_counters(node));
+        let Some(truth) = self.truth.take() else {
+            return Err("the sims never stood still".into());
+        };
         for client in &self.clients {
-            let compared = self.compare(client, &entities, &objects);
+            let compared = self.compare(client, &truth.entities, &truth.objects);
             compared.map_err(|why| format!("{}: {why}", client.name))?;
         }
-        self.compare_coins()
+        Ok(())
     }
 
     fn compare(
@@ -92,23 +117,18 @@ impl Shard {
             _ => Ok(()),
         }
     }
+}
 
+impl Truth {
     /// A coin is in one purse.
-    fn compare_coins(&self) -> Result<(), String> {
-        let Some(sim) = &self.sim else { return Ok(()) };
-        let mut owners = BTreeMap::new();
-        for id in self.world.regions() {
-            let Some(region) = sim.core.region(id) else {
+    fn count_coins(&mut self, region: &Region) -> Result<(), String> {
+        for char_id in region.characters() {
+            let Some(inventory) = region.battle().inventory(char_id.entity()) else {
                 continue;
             };
-            for char_id in region.characters() {
-                let Some(inventory) = region.battle().inventory(char_id.entity()) else {
-                    continue;
-                };
-                for coin in &inventory.coins {
-                    if let Some(other) = owners.insert(*coin, char_id) {
-                        return Err(format!("{coin} is with {other:?} and {char_id:?}"));
-                    }
+            for coin in &inventory.coins {
+                if let Some(other) = self.coins.insert(*coin, char_id) {
+                    return Err(format!("{coin} is with {other:?} and {char_id:?}"));
                 }
             }
         }

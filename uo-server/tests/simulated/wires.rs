@@ -5,9 +5,10 @@ use uo_server::gateway::core::{self as gateway, ConnId};
 use uo_server::gateway::frames::Frames;
 
 use super::client::Client;
+use super::node::{GATEWAYS, Node};
 use super::queue::InOrder;
 use super::script::{self, Deed};
-use super::shard::{Conn, Downward, Event, GATEWAYS, Node, PATIENCE_MS, Shard, Upward};
+use super::shard::{Conn, Downward, Event, PATIENCE_MS, Shard, Upward};
 
 impl Shard {
     pub(super) fn write(&mut self, conn: ConnId, frames: Frames, ping: Option<u64>) {

@@ -93,7 +93,10 @@ impl Shard {
             self.store.bury(boot);
         }
         match node {
-            Node::Sim(index) => self.sims[index] = None,
+            Node::Sim(index) => {
+                self.sims[index] = None;
+                self.watch.sim_is_down(index);
+            }
             Node::Gateway(index) => {
                 self.lose_conns(index);
                 self.gateways[index] = None;
@@ -180,6 +183,9 @@ impl Shard {
             Some((Node::Gateway(known.gateway), Lane::Conn(conn.0)))
         };
         match event {
+            Event::Take(index, ..) | Event::Dead(index, ..) => {
+                Some((Node::Sim(*index), Lane::Alone(0)))
+            }
             Event::Tick(node, _) => Some((*node, Lane::Tick)),
             Event::Wake(index, _) => Some((Node::Gateway(*index), Lane::Alarm)),
             Event::Deliver { link, .. } => Some((link.1, Lane::Link(link.0))),

@@ -7,7 +7,7 @@ use uo_server::Millis;
 use uo_server::gateway::core::{self as gateway, GatewayCore};
 use uo_server::identity::{BootId, Holder};
 use uo_server::sim::core::{self as sim, SimConfig, SimCore};
-use uo_server::store::Request;
+use uo_server::store::{Request, Right};
 
 use super::node::{GATEWAYS, Machine, Node};
 use super::shard::{Event, Shard};
@@ -117,6 +117,35 @@ impl Shard {
         config.planted = self.tampering.planted;
         let core = SimCore::new(config);
         self.sims[index] = Some(SimNode { core, me });
+        self.give_sim(index, sim::Input::Fence { fallen: false });
+        let life = self.life(Node::Sim(index));
+        for region in self.world.clone().regions() {
+            self.queue.push(self.now, Event::Take(index, life, region));
+        }
+    }
+
+    /// The only sim there is takes every region, and everybody before it is dead.
+    pub(super) fn take(&mut self, index: usize, life: u32, region: uo_proto::RegionId) {
+        if self.life(Node::Sim(index)) == life {
+            let row = self.store.claim(Right::Region(region));
+            self.give_sim(index, sim::Input::Take { region, row });
+        }
+    }
+
+    fn hear(&mut self, index: usize, news: sim::News) {
+        let life = self.life(Node::Sim(index));
+        match news {
+            sim::News::Gone { region, .. } => {
+                let again = self.now + TICK_MS;
+                self.queue.push(again, Event::Take(index, life, region));
+            }
+            sim::News::Suspect { boot } => {
+                let found_out = self.now + TICK_MS;
+                self.queue.push(found_out, Event::Dead(index, life, boot));
+            }
+            sim::News::Drained => self.stopped(Node::Sim(index)),
+            _ => {}
+        }
     }
 
     fn start_gateway(&mut self, index: usize, me: Holder) {
@@ -198,7 +227,7 @@ impl Shard {
                     }
                     self.ask(Node::Sim(index), Ticket::Core(ticket), request);
                 }
-                sim::Effect::Stopped => self.stopped(Node::Sim(index)),
+                sim::Effect::News(news) => self.hear(index, news),
             }
         }
     }

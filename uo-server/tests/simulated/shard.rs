@@ -52,6 +52,8 @@ pub enum Downward {
 pub enum Event {
     /// A node's clock has gone on by a tick, in this life of its process.
     Tick(Node, u32),
+    Take(usize, u32, uo_proto::RegionId),
+    Dead(usize, u32, uo_server::identity::BootId),
     /// An alarm of a gateway.
     Wake(usize, u32),
     Deliver {
@@ -247,6 +249,12 @@ impl Shard {
         }
         match event {
             Event::Tick(node, life) => self.tick(node, life)?,
+            Event::Take(index, life, region) => self.take(index, life, region),
+            Event::Dead(index, life, boot) => {
+                if self.life(Node::Sim(index)) == life {
+                    self.give_sim(index, uo_server::sim::core::Input::Dead { boot });
+                }
+            }
             Event::Wake(index, life) => self.wake(index, life),
             Event::Deliver {
                 link,

@@ -3,14 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use anyhow::Context;
+
+use crate::http;
 
 /// A node that does not answer within this time is reported as silent.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
-/// Largest `/metrics` that is read.
-const BODY_BYTES_MAX: u64 = 8 << 20;
 
 /// One reading: every series of every node, summed over nodes.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -43,37 +41,13 @@ impl Ord for Bound {
 pub async fn read(nodes: &[String]) -> anyhow::Result<Reading> {
     let mut reading = Reading::default();
     for node in nodes {
-        let text = tokio::time::timeout(ANSWER_MAX, get(node, "/metrics"))
+        let text = tokio::time::timeout(ANSWER_MAX, http::get(node, "/metrics"))
             .await
             .with_context(|| format!("{node} does not answer"))?
             .with_context(|| format!("no metrics from {node}"))?;
         reading.take(&text);
     }
     Ok(reading)
-}
-
-/// The body of a GET to `http://host:port`.
-pub async fn get(base: &str, path: &str) -> anyhow::Result<String> {
-    let host = base
-        .strip_prefix("http://")
-        .with_context(|| format!("`{base}` is not an address of the form http://host:port"))?
-        .trim_end_matches('/');
-    let mut stream = TcpStream::connect(host).await?;
-    // Version 1.0 has neither chunks nor connections that stay: the body is the rest of the stream.
-    let request = format!("GET {path} HTTP/1.0\r\nHost: {host}\r\nAccept: text/plain\r\n\r\n");
-    stream.write_all(request.as_bytes()).await?;
-    let mut answer = String::new();
-    stream
-        .take(BODY_BYTES_MAX)
-        .read_to_string(&mut answer)
-        .await?;
-    let (head, body) = answer
-        .split_once("\r\n\r\n")
-        .context("the answer is not HTTP")?;
-    match head.split(' ').nth(1) {
-        Some("200") => Ok(body.to_owned()),
-        _ => bail!("{}", head.lines().next().unwrap_or_default()),
-    }
 }
 
 impl Reading {

@@ -3,12 +3,27 @@
 //! Reading order:
 //! - [`swarm`]: protocol bots against running gateways, with latencies taken at the client;
 //! - [`crash`]: kills a server under load and holds it to its promises; [`proof`]: what was promised;
-//! - [`admin`]: reads the nodes' own figures from their `/metrics`;
-//! - [`system`]: what this process may open and has used;
+//! - [`failover`]: loses sims of a cluster, and measures until others hold their regions;
+//! - [`outage`]: the whole database stands still, and with it the world;
+//! - [`node`], [`fleet`]: server processes, and watching them; [`database`]: pausing the one under them;
+//! - [`judge`]: what must hold, judged from what nodes show;
+//! - [`crowd`]: bots that live through all of it;
+//! - [`admin`]: reads the nodes' own figures from their `/metrics`; [`http`]: how pages are read;
+//! - [`system`]: what this process may open and has used; [`dice`], [`interrupt`]: seeded numbers, and Ctrl-C;
 //! - [`proxy`]: makes a network between two programs slower.
 
 mod admin;
 mod crash;
+mod crowd;
+mod database;
+mod dice;
+mod failover;
+mod fleet;
+mod http;
+mod interrupt;
+mod judge;
+mod node;
+mod outage;
 mod proof;
 mod proxy;
 mod swarm;
@@ -32,6 +47,10 @@ enum Command {
     Swarm(swarm::Arguments),
     /// Kills a server under load, again and again, and checks what it had promised.
     Crash(crash::Arguments),
+    /// Loses a sim again and again, and measures how long its regions are held by nobody.
+    Failover(failover::Arguments),
+    /// Pauses the whole database under a world in which people fight, and checks that nothing is lost by it.
+    Outage(outage::Arguments),
     /// A TCP proxy that delays what passes through it, until it is told to stop.
     Proxy(proxy::Arguments),
 }
@@ -40,6 +59,8 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Swarm(arguments) => swarm::run(arguments),
         Command::Crash(arguments) => crash::run(arguments),
+        Command::Failover(arguments) => failover::run(arguments),
+        Command::Outage(arguments) => outage::run(arguments),
         Command::Proxy(arguments) => proxy::run(arguments),
     };
     match outcome {

@@ -98,20 +98,31 @@ async fn readyz(State(admin): State<Arc<Admin>>) -> Response {
 #[derive(Deserialize)]
 struct StateQuery {
     full: Option<String>,
+    fresh: Option<String>,
+}
+
+/// A parameter that is said by naming it.
+fn is_said(name: &str, value: Option<&str>) -> Result<bool, String> {
+    match value {
+        None | Some("false") => Ok(false),
+        Some("" | "true") => Ok(true),
+        Some(other) => Err(format!("{name}={other:?}: it is `true`, `false` or absent")),
+    }
 }
 
 async fn state(State(admin): State<Arc<Admin>>, Query(query): Query<StateQuery>) -> Response {
-    let full = match query.full.as_deref() {
-        None | Some("false") => false,
-        Some("" | "true") => true,
-        Some(other) => {
-            let error = format!("full={other:?}: it is `true`, `false` or absent");
+    let (full, fresh) = match (
+        is_said("full", query.full.as_deref()),
+        is_said("fresh", query.fresh.as_deref()),
+    ) {
+        (Ok(full), Ok(fresh)) => (full, fresh),
+        (Err(error), _) | (_, Err(error)) => {
             return (StatusCode::BAD_REQUEST, Json(json!({ "error": error }))).into_response();
         }
     };
-    if full {
+    if full || fresh {
         return admin
-            .state(true)
+            .state(full)
             .await
             .map_or_else(unavailable, |state| Json(state).into_response());
     }

@@ -1,0 +1,18 @@
+//! Ctrl-C and SIGTERM end a command in order: what it holds is dropped, and with that the processes it started.
+
+use std::future::Future;
+
+use anyhow::bail;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Runs `work` until it ends or this process is told to.
+pub async fn unless_interrupted<T>(
+    work: impl Future<Output = anyhow::Result<T>>,
+) -> anyhow::Result<T> {
+    let mut terminated = signal(SignalKind::terminate())?;
+    tokio::select! {
+        outcome = work => outcome,
+        _ = tokio::signal::ctrl_c() => bail!("interrupted"),
+        _ = terminated.recv() => bail!("terminated"),
+    }
+}

@@ -1,0 +1,70 @@
+//! What can be wrong.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+use uo_proto::RegionId;
+
+/// Something that must never be.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each sentence tells its fields")]
+pub enum Violation {
+    #[error("region {region} is held under epoch {epoch} by two boots: {one} and {other}")]
+    TwoHolders {
+        region: RegionId,
+        epoch: u64,
+        one: String,
+        other: String,
+    },
+    #[error(
+        "region {region} ticks on boot {boot} under epoch {epoch}, after another was seen to hold it under {newest}"
+    )]
+    TicksBehind {
+        region: RegionId,
+        boot: String,
+        epoch: u64,
+        newest: u64,
+    },
+    #[error(
+        "region {region} was opened on boot {boot} under epoch {epoch}, after {newest} was seen"
+    )]
+    OpenedBehind {
+        region: RegionId,
+        boot: String,
+        epoch: u64,
+        newest: u64,
+    },
+    #[error("the ticks of region {region} went from {from} back to {to} on boot {boot}")]
+    TicksWentBack {
+        region: RegionId,
+        boot: String,
+        from: u64,
+        to: u64,
+    },
+    #[error("the life of boot {boot} went from {from} back to {to}")]
+    LifeWentBack { boot: String, from: u64, to: u64 },
+    #[error(
+        "boot {boot} woke up and ticked region {region} of epoch {epoch} {ticks} times, which another holds under {newest}"
+    )]
+    WokenTicks {
+        region: RegionId,
+        boot: String,
+        epoch: u64,
+        ticks: u64,
+        newest: u64,
+    },
+    #[error("boot {boot} woke up dead and counted {more} more of `{counter}`")]
+    WokenActs {
+        boot: String,
+        counter: &'static str,
+        more: u64,
+    },
+    #[error("{node} woke up and was not reborn within {within_ms} ms")]
+    NotReborn { node: String, within_ms: u64 },
+    #[error("{held} of {regions} regions are held {within_ms} ms after the fault")]
+    NotHeld {
+        held: usize,
+        regions: usize,
+        within_ms: u64,
+    },
+    #[error("{0}")]
+    Thaw(String),
+}

@@ -359,6 +359,11 @@ impl ClusterCore {
         &self.config.me
     }
 
+    /// Its life; 0: none yet.
+    pub fn life(&self) -> u64 {
+        self.life.life()
+    }
+
     /// Who is not presumed gone, as last told.
     pub fn members(&self) -> &[Member] {
         &self.members

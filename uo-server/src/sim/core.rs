@@ -239,27 +239,29 @@ impl SimCore {
         }
     }
 
-    /// The core of the boot that follows on this one, which was declared dead. Nothing is kept of what was owned or under
+    /// Goes on as the boot that follows on this one, which was declared dead. Nothing is kept of what was owned or under
     /// way. Its tickets go on where the old one's ended, so that late replies to the old one find nobody.
-    pub fn reborn(self, me: Holder) -> SimCore {
+    pub fn reborn(&mut self, me: Holder) {
         let was = self.config.me.boot;
-        let mut next = SimCore::new(SimConfig { me, ..self.config });
-        next.now = self.now;
-        next.frozen_ms = self.frozen_ms;
-        next.next_ticket = self.next_ticket;
-        next.others = self.others;
-        next.others.is_dead_now(was);
-        next.stopping = self.stopping;
-        next.ticks = self.ticks;
-        next.counters = self.counters;
-        if next.has_bug(PlantedBug::RebirthKeepsClaims) {
-            next.asked = self.asked;
-            next.taking = self.taking;
-            next.slots = self.slots;
-            let served = next.slots.iter_mut().filter(|slot| slot.is_served());
+        let config = SimConfig {
+            me,
+            ..self.config.clone()
+        };
+        let old = std::mem::replace(self, SimCore::new(config));
+        self.now = old.now;
+        self.frozen_ms = old.frozen_ms;
+        self.next_ticket = old.next_ticket;
+        self.others = old.others;
+        self.others.is_dead_now(was);
+        self.ticks = old.ticks;
+        self.counters = old.counters;
+        if self.has_bug(PlantedBug::RebirthKeepsClaims) {
+            self.asked = old.asked;
+            self.taking = old.taking;
+            self.slots = old.slots;
+            let served = self.slots.iter_mut().filter(|slot| slot.is_served());
             served.for_each(|slot| *slot = Slot::default());
         }
-        next
     }
 
     /// Takes in what happened at `now`, and appends what is to be done to `effects`.

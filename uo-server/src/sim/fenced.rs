@@ -32,7 +32,12 @@ impl SimCore {
                 self.dispatch(input);
             }
             // It waits for nothing, and its deadline begins when time goes on.
-            Input::Stop => self.dispatch(input),
+            Input::Stop => {
+                self.dispatch(input);
+                if self.standing == Standing::Starting {
+                    self.stop_anyway(); // There is nothing to give up.
+                }
+            }
             Input::Take { region, .. } => self.tell_cluster(News::Gone { region, row: None }),
             // Both come again.
             Input::Retire { .. } | Input::ReadBack { .. } => {}

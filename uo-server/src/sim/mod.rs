@@ -17,7 +17,8 @@
 //! - [`feed`]: what a region's subscribers are shown of it;
 //! - [`journal`]: the object writes of a region;
 //! - [`schedule`]: when a tick is due, and getting it to run then;
-//! - [`loops`], [`mailbox`]: the tick thread around the core.
+//! - [`member`]: the sim core and the cluster core as one machine;
+//! - [`loops`], [`mailbox`]: the tick thread around it.
 
 mod arrival;
 mod attach;
@@ -35,6 +36,7 @@ mod leave;
 pub mod look;
 pub mod loops;
 pub mod mailbox;
+pub mod member;
 mod order;
 pub mod others;
 pub mod pin;

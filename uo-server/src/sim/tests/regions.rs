@@ -296,11 +296,8 @@ fn nothing_of_a_boot_that_died_goes_on() {
     shard.input(Input::Fence { fallen: true });
     shard.me = holder("one", 2);
     let me = shard.me.clone();
-    let world = World::new(7, MAP).expect("the size is good");
-    let other = SimCore::new(SimConfig::alone(me.clone(), world));
-    let old = std::mem::replace(&mut shard.core, other);
-    let was = old.me().boot;
-    shard.core = old.reborn(me.clone());
+    let was = shard.core.me().boot;
+    shard.core.reborn(me);
     shard.requests_are(|_| Fate::Done);
     shard.input(Input::Fence { fallen: false });
     shard.release_requests();

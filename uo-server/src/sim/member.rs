@@ -1,0 +1,380 @@
+//! A sim as one machine: the cluster core says what this node may do, and the sim core does it.
+//!
+//! Whatever happens, the cluster core hears of it first, if only that time has passed: a fence that has fallen is noticed
+//! before anything else is done. What it wants done is done in the same turn, and so is what the sim core tells of it.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+use std::collections::VecDeque;
+
+use super::core::{self as sim, News, SimConfig, SimCore};
+use super::others::Peer;
+use crate::Millis;
+use crate::cluster::core::{self as cluster, ClusterConfig, ClusterCore, ExitReason};
+use crate::identity::{BootId, Holder, NodeName};
+use crate::peer::{Message, ToSim};
+use crate::store::row::{NodeLoad, NodeState, Role};
+use crate::store::{Reply, Request, StoreError};
+
+/// What happens to a member.
+#[derive(Clone, PartialEq, Debug)]
+#[allow(missing_docs, reason = "the fields are told by their names and types")]
+pub enum Input {
+    /// Simulate 50 ms, if that may be. See [`sim::Input::Tick`].
+    Tick { parallel: bool },
+    /// A message arrived. `from` is the sending node.
+    Peer { from: Holder, message: ToSim },
+    /// The link to a node is gone.
+    PeerLost { node: NodeName },
+    /// The other nodes to which there is a link; replaces what was said before.
+    Linked { nodes: Vec<NodeName> },
+    /// The store answered.
+    Store {
+        ticket: Ticket,
+        reply: Result<Reply, StoreError>,
+    },
+    /// The random boot that [`Effect::WantBoot`] asked for.
+    NewBoot { boot: BootId },
+    /// How busy the node is.
+    Load(NodeLoad),
+    /// Stop in order, then [`Effect::Exit`].
+    Stop,
+}
+
+/// What a member wants done.
+#[derive(Clone, PartialEq, Debug)]
+#[allow(missing_docs, reason = "the fields are told by their names and types")]
+pub enum Effect {
+    /// Send a message, in the name of the boot that this is now.
+    Send {
+        from: Holder,
+        to: NodeName,
+        message: Message,
+    },
+    /// Ask the store.
+    Store { ticket: Ticket, request: Request },
+    /// The sims that are believed alive and that can be reached, for the gateway of this process.
+    Sims { alive: Vec<Holder> },
+    /// Give a random boot.
+    WantBoot,
+    /// The end.
+    Exit { why: ExitReason },
+}
+
+/// Whose request it was, and which.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Ticket {
+    /// The cluster core's.
+    Cluster(cluster::Ticket),
+    /// The sim core's. Those of one boot are never used again by the next.
+    Sim(sim::Ticket),
+}
+
+/// What the shell has to know to declare this boot dead when nothing else works any more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Vitals {
+    /// The boot.
+    pub boot: BootId,
+    /// Its life; 0: it has none yet.
+    pub life: u64,
+}
+
+/// See the module.
+pub struct Member {
+    cluster: ClusterCore,
+    sim: SimCore,
+    /// The time of the input before.
+    now: Option<Millis>,
+    /// Who was told to be there.
+    members: Vec<cluster::Member>,
+    linked: Vec<NodeName>,
+    alive: Vec<Holder>,
+    /// Thaws, deaths and rebirths, for `/metrics`.
+    pub(super) counters: Counters,
+}
+
+/// What was counted of this node's standing since the start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+pub struct Counters {
+    /// Times the fence fell.
+    pub fence_falls: u64,
+    /// Times it was lifted again.
+    pub thaws: u64,
+    /// Other boots that were found dead.
+    pub deaths_learned: u64,
+    /// Times this process was declared dead and started over.
+    pub rebirths: u64,
+    /// Beats sent.
+    pub beats: u64,
+    /// Regions that were to be taken.
+    pub takes: u64,
+    /// Regions that were not got, or lost.
+    pub regions_gone: u64,
+    /// Of those taken, the ones that a dead boot had held.
+    pub takeovers: u64,
+}
+
+/// What is still to be handed from one core to the other.
+enum Step {
+    Do(cluster::Effect),
+    Tell(News),
+}
+
+impl Member {
+    /// A member that begins with its first input.
+    pub fn new(cluster: ClusterConfig, sim: SimConfig, now: Millis) -> Member {
+        debug_assert_eq!(cluster.me, sim.me);
+        Member {
+            cluster: ClusterCore::new(cluster, now),
+            sim: SimCore::new(sim),
+            now: None,
+            members: Vec::new(),
+            linked: Vec::new(),
+            alive: Vec::new(),
+            counters: Counters::default(),
+        }
+    }
+
+    /// Takes in what happened at `now`, and appends what is to be done to `effects`.
+    pub fn handle(&mut self, now: Millis, input: Input, effects: &mut Vec<Effect>) {
+        let mut turn = Turn {
+            now,
+            steps: VecDeque::new(),
+            effects,
+        };
+        // Nothing can have changed in no time.
+        if self.now != Some(now) {
+            self.cluster(cluster::Input::Tick, &mut turn);
+            self.now = Some(now);
+        }
+        self.dispatch(input, &mut turn);
+    }
+
+    fn dispatch(&mut self, input: Input, turn: &mut Turn<'_>) {
+        match input {
+            Input::Tick { parallel } => self.sim(sim::Input::Tick { parallel }, turn),
+            Input::Peer { from, message } => {
+                if let ToSim::Leases(leases) = &message {
+                    self.cluster(cluster::Input::Leases(leases.clone()), turn);
+                }
+                self.sim(sim::Input::Peer { from, message }, turn);
+            }
+            Input::PeerLost { node } => {
+                self.linked.retain(|linked| *linked != node);
+                self.links_changed(turn);
+                self.sim(sim::Input::PeerLost { node }, turn);
+            }
+            Input::Linked { nodes } => {
+                self.linked = nodes;
+                self.links_changed(turn);
+            }
+            Input::Store { ticket, reply } => match ticket {
+                Ticket::Cluster(ticket) => {
+                    self.cluster(cluster::Input::Store { ticket, reply }, turn);
+                }
+                Ticket::Sim(ticket) => self.sim(sim::Input::Store { ticket, reply }, turn),
+            },
+            Input::NewBoot { boot } => self.cluster(cluster::Input::NewBoot(boot), turn),
+            Input::Load(load) => self.cluster(cluster::Input::Load(load), turn),
+            Input::Stop => {
+                self.cluster(cluster::Input::Stop, turn);
+                self.sim(sim::Input::Stop, turn);
+            }
+        }
+    }
+
+    fn links_changed(&mut self, turn: &mut Turn<'_>) {
+        let nodes = self.linked.clone();
+        self.cluster(cluster::Input::Linked { nodes }, turn);
+        let nodes = self.linked.clone();
+        self.sim(sim::Input::Linked { nodes }, turn);
+        self.tell_sims(turn);
+    }
+
+    /// Gives the cluster core an input, and carries through what follows from it in both.
+    fn cluster(&mut self, input: cluster::Input, turn: &mut Turn<'_>) {
+        let mut effects = Vec::new();
+        self.cluster.handle(turn.now, input, &mut effects);
+        turn.steps.extend(effects.into_iter().map(Step::Do));
+        self.settle(turn);
+    }
+
+    /// Gives the sim core an input, and carries through what follows from it in both.
+    fn sim(&mut self, input: sim::Input, turn: &mut Turn<'_>) {
+        self.give_sim(input, turn);
+        self.settle(turn);
+    }
+
+    fn give_sim(&mut self, input: sim::Input, turn: &mut Turn<'_>) {
+        let mut effects = Vec::new();
+        self.sim.handle(turn.now, input, &mut effects);
+        for effect in effects {
+            match effect {
+                sim::Effect::Send { to, message } => turn.effects.push(Effect::Send {
+                    from: self.sim.me().clone(),
+                    to,
+                    message,
+                }),
+                sim::Effect::Store { ticket, request } => turn.effects.push(Effect::Store {
+                    ticket: Ticket::Sim(ticket),
+                    request,
+                }),
+                sim::Effect::News(news) => turn.steps.push_back(Step::Tell(news)),
+            }
+        }
+    }
+
+    fn settle(&mut self, turn: &mut Turn<'_>) {
+        while let Some(step) = turn.steps.pop_front() {
+            match step {
+                Step::Do(effect) => self.carry_out(effect, turn),
+                Step::Tell(news) => {
+                    let input = self.hear(news);
+                    let mut effects = Vec::new();
+                    self.cluster.handle(turn.now, input, &mut effects);
+                    turn.steps.extend(effects.into_iter().map(Step::Do));
+                }
+            }
+        }
+    }
+
+    fn carry_out(&mut self, effect: cluster::Effect, turn: &mut Turn<'_>) {
+        match effect {
+            cluster::Effect::Store { ticket, request } => {
+                self.counters.beats += u64::from(matches!(request, Request::NodeBeat { .. }));
+                turn.effects.push(Effect::Store {
+                    ticket: Ticket::Cluster(ticket),
+                    request,
+                });
+            }
+            cluster::Effect::Alive => self.give_sim(sim::Input::Fence { fallen: false }, turn),
+            cluster::Effect::Fence { fallen } => {
+                let counter = match fallen {
+                    true => &mut self.counters.fence_falls,
+                    false => &mut self.counters.thaws,
+                };
+                *counter += 1;
+                self.give_sim(sim::Input::Fence { fallen }, turn);
+            }
+            cluster::Effect::Dead { boot } => {
+                self.counters.deaths_learned += 1;
+                self.give_sim(sim::Input::Dead { boot }, turn);
+            }
+            cluster::Effect::Take { region, row } => {
+                self.counters.takes += 1;
+                let was_held = row.as_ref().is_some_and(|row| row.holder.is_some());
+                self.counters.takeovers += u64::from(was_held);
+                self.give_sim(sim::Input::Take { region, row }, turn);
+            }
+            cluster::Effect::Retire { region } => {
+                self.give_sim(sim::Input::Retire { region }, turn);
+            }
+            // There are no drains yet: it stays, and the cluster core hears so.
+            cluster::Effect::Drain { region, .. } => {
+                let row = None;
+                self.give_sim(sim::Input::Take { region, row }, turn);
+            }
+            cluster::Effect::ReadBack { leases } => {
+                self.give_sim(sim::Input::ReadBack { leases }, turn);
+            }
+            cluster::Effect::Members(members) => {
+                self.members = members;
+                let members = self.peers();
+                self.give_sim(sim::Input::Members { members }, turn);
+                self.tell_sims(turn);
+            }
+            cluster::Effect::WantBoot => turn.effects.push(Effect::WantBoot),
+            cluster::Effect::Reborn { me } => self.be_reborn(me, turn),
+            cluster::Effect::Exit { why } => turn.effects.push(Effect::Exit { why }),
+        }
+    }
+
+    /// What the cluster core is to know of the sim core's news.
+    fn hear(&mut self, news: News) -> cluster::Input {
+        match news {
+            News::Served { region, epoch } => cluster::Input::Served { region, epoch },
+            News::Gone { region, row } => {
+                self.counters.regions_gone += 1;
+                cluster::Input::Gone { region, row }
+            }
+            News::Released { region, number } => cluster::Input::Released { region, number },
+            News::Suspect { boot } => cluster::Input::Suspect { boot },
+            News::Demanded { regions } => cluster::Input::Demanded { regions },
+            News::Drained => cluster::Input::Drained,
+        }
+    }
+
+    /// Everything of the old boot is dropped; what is known of the others is not.
+    fn be_reborn(&mut self, me: Holder, turn: &mut Turn<'_>) {
+        self.counters.rebirths += 1;
+        self.sim.reborn(me);
+        let members = self.peers();
+        self.give_sim(sim::Input::Members { members }, turn);
+        self.tell_sims(turn);
+    }
+
+    /// The other nodes, as the sim core has to know them.
+    fn peers(&self) -> Vec<Peer> {
+        let me = self.cluster.me();
+        let others = self.members.iter().filter(|it| it.holder != *me);
+        others
+            .map(|member| Peer {
+                holder: member.holder.clone(),
+                is_gateway: member.role != Role::Sim,
+                takes_over: member.role != Role::Gateway && member.state == NodeState::Running,
+            })
+            .collect()
+    }
+
+    /// Tells the gateway of this process which sims it may ask, if that has changed.
+    fn tell_sims(&mut self, turn: &mut Turn<'_>) {
+        let me = self.cluster.me();
+        let is_within_reach = |member: &&cluster::Member| {
+            let is_linked = || self.linked.contains(&member.holder.node);
+            member.role != Role::Gateway && (member.holder == *me || is_linked())
+        };
+        let members = self.members.iter().filter(is_within_reach);
+        let alive: Vec<Holder> = members.map(|member| member.holder.clone()).collect();
+        if alive != self.alive {
+            self.alive.clone_from(&alive);
+            turn.effects.push(Effect::Sims { alive });
+        }
+    }
+
+    /// Who this is now.
+    pub fn me(&self) -> &Holder {
+        self.cluster.me()
+    }
+
+    /// See [`Vitals`].
+    pub fn vitals(&self) -> Vitals {
+        Vitals {
+            boot: self.cluster.me().boot,
+            life: self.cluster.life(),
+        }
+    }
+
+    /// The sim core.
+    pub fn sim_core(&self) -> &SimCore {
+        &self.sim
+    }
+
+    /// The cluster core.
+    pub fn cluster_core(&self) -> &ClusterCore {
+        &self.cluster
+    }
+
+    /// See [`SimCore::take_handoff_ms`].
+    pub fn take_handoff_ms(&mut self) -> Vec<u32> {
+        self.sim.take_handoff_ms()
+    }
+}
+
+/// What one input leads to.
+struct Turn<'a> {
+    now: Millis,
+    steps: VecDeque<Step>,
+    effects: &'a mut Vec<Effect>,
+}
+
+#[cfg(test)]
+mod tests;

@@ -11,6 +11,7 @@ use uo_world::World;
 use crate::database::{DatabaseArgs, SchemaArgs};
 use crate::identity::NodeName;
 use crate::limits::REGIONS_ALWAYS_RUNNING_MAX;
+use crate::store::row::Role;
 use crate::store::scylla::Access;
 
 /// Felucca: one seamless world, from a laptop to a fleet.
@@ -118,6 +119,8 @@ pub enum StoreChoice {
 /// What a node is started with; every field is checked.
 #[derive(Clone, Debug)]
 pub struct Config {
+    /// What this process does.
+    pub role: Role,
     /// The node's lasting name.
     pub node: NodeName,
     /// Where clients connect.
@@ -141,11 +144,13 @@ pub struct Config {
 impl Config {
     /// Checks `args`; each refusal says what to do instead.
     pub fn check(args: Args) -> anyhow::Result<Config> {
-        if args.role != RoleArg::All {
-            bail!(
-                "this version runs a whole shard in one process; start it with --role all (several processes come later)"
-            );
-        }
+        let role = match args.role {
+            RoleArg::All => Role::All,
+            RoleArg::Sim => Role::Sim,
+            RoleArg::Gateway => bail!(
+                "this version has no links between processes yet, so a gateway could reach no sim: start --role all,                  which is both (and --role sim beside it, for regions that are to be held by several)"
+            ),
+        };
         ensure!(
             !args.node.is_empty()
                 && args
@@ -180,7 +185,15 @@ impl Config {
             "--limit-connections must be at least 1"
         );
         let store = store_choice(&args)?;
+        let is_shared = matches!(store, StoreChoice::Scylla { .. });
+        ensure!(
+            role == Role::All || is_shared,
+            "--role sim: nobody else can reach the regions of a world that is kept with --store {}; it takes a database \
+             (scylla://host:9042)",
+            args.store
+        );
         Ok(Config {
+            role,
             node: args.node.as_str().into(),
             listen: args.listen,
             admin: args.admin,
@@ -252,7 +265,8 @@ mod tests {
     #[test]
     fn mistakes_get_a_sentence() {
         let cases: &[(&[&str], &str)] = &[
-            (&["--role", "sim"], "--role all"),
+            (&["--role", "gateway"], "--role all"),
+            (&["--role", "sim", "--store", "mem"], "it takes a database"),
             (&["--node", ""], "letters, digits and dashes"),
             (&["--listen", "0.0.0.0:7777"], "say --auth dev"),
             (&["--admin", "0.0.0.0:7780"], "stays on loopback"),

@@ -59,12 +59,14 @@ async fn run(config: Config) -> anyhow::Result<()> {
         config.world.size(),
         config.store
     );
-    let node = start_node(config).await?;
+    let mut node = start_node(config).await?;
     say_what_to_do(&node, &what);
+    let stop = node.stop_bell();
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
-        () = node.asked_to_stop() => {}
+        () = stop.notified() => {}
+        why = node.ended() => return Err(why),
     }
     tracing::info!("stopping; everything is being saved (a second signal ends it at once)");
     tokio::select! {
@@ -75,14 +77,17 @@ async fn run(config: Config) -> anyhow::Result<()> {
 }
 
 fn say_what_to_do(node: &Node, what: &str) {
+    let admin = node.admin;
+    let look = format!("look          curl -s http://{admin}/state    (also /metrics, /healthz)");
+    let Some(listen) = node.listen else {
+        return println!("\nThe sim is up ({what}).\n\n  {look}\n  stop          Ctrl-C\n");
+    };
     println!(
         "\nThe shard is up ({what}).\n\n  \
          play          cargo run --release -p uo-client -- --server ws://{listen} --name Me\n  \
          send in bots  cargo run --release -p uo-loadtest -- swarm --gateways ws://{listen} --bots 50 --seconds 60\n  \
          write a bot   uo-sdk/examples/hello_bot.rs\n  \
-         look          curl -s http://{admin}/state    (also /metrics, /healthz)\n  \
+         {look}\n  \
          stop          Ctrl-C\n",
-        listen = node.listen,
-        admin = node.admin,
     );
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,54 +10,68 @@ use anyhow::{Context, bail};
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, Notify, oneshot};
 use tokio::task::JoinHandle;
-use uo_proto::Limits;
+use uo_proto::{Limits, RegionId};
 
 use crate::admin::meters::Meters;
 use crate::admin::{Admin, router};
 use crate::clock::Clock;
+use crate::cluster::core::{ClusterConfig, ExitReason};
+use crate::cluster::timing::Timing;
 use crate::config::{Config, StoreChoice};
 use crate::gateway::connection::Hub;
 use crate::gateway::core::{Config as GatewayConfig, GatewayCore};
 use crate::gateway::loops::GatewayLoop;
 use crate::gateway::mailbox::GatewayMail;
 use crate::gateway::{accept, core as gateway_core};
-use crate::identity::{BootId, Holder};
-use crate::limits::{CLIENT_MESSAGE_BYTES_MAX, INBOX_MAX, MESSAGES_BURST, MESSAGES_PER_S};
+use crate::identity::Holder;
+use crate::limits::{
+    CLIENT_MESSAGE_BYTES_MAX, INBOX_MAX, MESSAGES_BURST, MESSAGES_PER_S, REGIONS_ALWAYS_RUNNING_MAX,
+};
 use crate::peer::local::LocalTransport;
-use crate::sim::core::{self as sim_core, SimConfig, SimCore};
-use crate::sim::loops::SimLoop;
+use crate::planted::Planted;
+use crate::sim::core::SimConfig;
+use crate::sim::loops::{Panicked, SimLoop, new_boot};
 use crate::sim::mailbox::SimMail;
+use crate::sim::member::{self, Member};
 use crate::sim::schedule::precedence;
 use crate::store::any::{AnyStore, Driver};
 use crate::store::local::LocalStore;
 use crate::store::mem::MemStore;
+use crate::store::row::Role;
 use crate::store::scylla::{self, ScyllaStore};
-use crate::store::{Life, Reply, Request, Store, WorldRow};
-use crate::sys;
+use crate::store::{Reply, Request, Store, WorldRow};
+use crate::{Millis, sys};
 
 /// A stop that takes longer than this is ended anyway.
 const STOP_WAIT: Duration = Duration::from_secs(30);
 /// How long a stop waits, once the sim is done, for clients to read their farewell. Most have by then; those that do not
 /// read at all never will.
 const FAREWELL_WAIT: Duration = Duration::from_secs(1);
+/// The exit code of a process whose tick thread panicked.
+const EXIT_PANICKED: i32 = 101;
 /// How often it is looked whether they have.
 const FAREWELL_LOOK: Duration = Duration::from_millis(5);
 
 /// A running node.
 pub struct Node {
-    /// Where clients connect.
-    pub listen: SocketAddr,
+    /// Where clients connect, if they do.
+    pub listen: Option<SocketAddr>,
     /// Where operators look.
     pub admin: SocketAddr,
     stop: Arc<Notify>,
     stopping: Arc<AtomicBool>,
     sim: crossbeam_channel::Sender<SimMail>,
-    gateway: crossbeam_channel::Sender<GatewayMail>,
-    sim_done: oneshot::Receiver<()>,
-    gateway_done: oneshot::Receiver<()>,
+    sim_ended: oneshot::Receiver<Option<ExitReason>>,
+    gate: Option<Gate>,
+    administering: JoinHandle<()>,
+}
+
+/// The gateway's part of a node.
+struct Gate {
+    inbox: crossbeam_channel::Sender<GatewayMail>,
+    ended: oneshot::Receiver<()>,
     hub: Arc<Hub>,
     accepting: JoinHandle<()>,
-    administering: JoinHandle<()>,
 }
 
 /// Starts a node. It serves from the moment this returns; `/readyz` says when every region is held.
@@ -70,38 +83,51 @@ pub async fn start_node(config: Config) -> anyhow::Result<Node> {
         boot: new_boot(),
     };
     check_world(&store, &config).await?;
-    begin_life(&store, &me).await?;
 
     // A few milliseconds now, instead of the first long walk's tick.
     let world = &config.world;
     world.regions().for_each(|region| world.prepare(region));
 
     // Bound before anything runs, so that a taken port is the first thing said.
-    let clients =
-        accept::listen(config.listen).with_context(|| taken("--listen", config.listen))?;
+    let clients = match config.role {
+        Role::Sim => None,
+        Role::All | Role::Gateway => {
+            let bound = accept::listen(config.listen);
+            Some(bound.with_context(|| taken("--listen", config.listen))?)
+        }
+    };
     let admin_listener = tokio::net::TcpListener::bind(config.admin)
         .await
         .with_context(|| taken("--admin", config.admin))?;
-    let (listen, admin_address) = (clients.local_addr()?, admin_listener.local_addr()?);
+    let listen = clients.as_ref().map(|it| it.local_addr()).transpose()?;
+    let admin_address = admin_listener.local_addr()?;
+    let advertise = match (config.advertise.is_empty(), listen) {
+        (true, Some(listen)) => vec![format!("ws://{listen}")],
+        _ => config.advertise.clone(),
+    };
 
     let clock = Clock::start();
     let meters = Arc::new(Meters::default());
     let (sim_sender, sim_inbox) = crossbeam_channel::bounded(INBOX_MAX);
     let (gateway_sender, gateway_inbox) = crossbeam_channel::bounded(INBOX_MAX);
+    let gateway_inbox = clients.is_some().then_some(gateway_inbox);
+    let gateway_sender_used = gateway_inbox.is_some().then(|| gateway_sender.clone());
     let transport = Arc::new(LocalTransport::new(
-        me.clone(),
+        me.node.clone(),
         sim_sender.clone(),
-        gateway_sender.clone(),
+        gateway_sender_used.clone(),
     ));
-    let driver = Driver::new(store.clone(), Handle::current());
-    let hub = Arc::new(Hub::new(gateway_sender.clone()));
+    let driver = Driver::new(store, Handle::current());
+    let hub = Arc::new(Hub::new(gateway_sender));
 
+    let member = member(&config, &me, &advertise, clock.now());
     let sim = SimLoop {
-        core: SimCore::new(SimConfig::alone(me.clone(), config.world.clone())),
-        regions: uo_proto::RegionId::count(config.world.size()),
+        member,
         clock,
         inbox: sim_inbox,
         replies: sim_sender.clone(),
+        gateway: gateway_sender_used.clone(),
+        hub: hub.clone(),
         transport: transport.clone(),
         driver: driver.clone(),
         meters: meters.clone(),
@@ -113,37 +139,44 @@ pub async fn start_node(config: Config) -> anyhow::Result<Node> {
             })
             .build()?,
     };
-    let advertise = match config.advertise.is_empty() {
-        true => vec![format!("ws://{listen}")],
-        false => config.advertise.clone(),
-    };
-    let gateway = GatewayLoop {
-        core: GatewayCore::new(gateway_config(&config, &me, advertise)),
-        clock,
-        inbox: gateway_inbox,
-        replies: gateway_sender.clone(),
-        transport: transport.clone(),
-        driver,
-        hub: hub.clone(),
-        meters: meters.clone(),
-        connections: BTreeMap::new(),
-    };
-    let sim_done = spawn_sim(sim, store, me.boot)?;
-    let gateway_done = spawn_gateway(gateway)?;
+    let sim_ended = spawn_sim(sim)?;
+    let mut gate = None;
+    if let (Some(clients), Some(inbox), Some(sender)) =
+        (clients, gateway_inbox, gateway_sender_used.clone())
+    {
+        let gateway = GatewayLoop {
+            core: GatewayCore::new(gateway_config(&config, &me, advertise)),
+            me: me.clone(),
+            clock,
+            inbox,
+            replies: sender.clone(),
+            transport: transport.clone(),
+            driver,
+            hub: hub.clone(),
+            meters: meters.clone(),
+            connections: BTreeMap::new(),
+        };
+        gate = Some(Gate {
+            inbox: sender,
+            ended: spawn_gateway(gateway)?,
+            hub: hub.clone(),
+            accepting: tokio::spawn(accept::run(clients, hub.clone(), config.connections_max)),
+        });
+    }
 
     let (stop, stopping) = (Arc::new(Notify::new()), Arc::new(AtomicBool::new(false)));
     let admin = Arc::new(Admin {
-        me,
+        node: me.node,
+        role: config.role,
         sim: sim_sender.clone(),
-        gateway: gateway_sender.clone(),
-        hub: hub.clone(),
+        gateway: gateway_sender_used,
+        hub,
         transport,
         meters,
         stop: stop.clone(),
         stopping: stopping.clone(),
         cache: Mutex::new(None),
     });
-    let accepting = tokio::spawn(accept::run(clients, hub.clone(), config.connections_max));
     let administering = tokio::spawn(async move {
         if let Err(error) = axum::serve(admin_listener, router(admin)).await {
             tracing::error!(%error, "the admin server has ended");
@@ -155,38 +188,48 @@ pub async fn start_node(config: Config) -> anyhow::Result<Node> {
         stop,
         stopping,
         sim: sim_sender,
-        gateway: gateway_sender,
-        sim_done,
-        gateway_done,
-        hub,
-        accepting,
+        sim_ended,
+        gate,
         administering,
     })
 }
 
 impl Node {
-    /// Waits until somebody asks this node to stop (`POST /shutdown`).
-    pub async fn asked_to_stop(&self) {
-        self.stop.notified().await;
+    /// Rung when somebody asks this node to stop (`POST /shutdown`).
+    pub fn stop_bell(&self) -> Arc<Notify> {
+        self.stop.clone()
+    }
+
+    /// Waits until the node ends by itself, and says why in words.
+    pub async fn ended(&mut self) -> anyhow::Error {
+        match (&mut self.sim_ended).await {
+            Ok(Some(why)) => anyhow::Error::new(why),
+            Ok(None) | Err(_) => anyhow::anyhow!("the tick thread has ended"),
+        }
     }
 
     /// Stops in order: clients are told where to go, characters are saved and released, and so are the regions.
-    pub async fn stop(self) -> anyhow::Result<()> {
+    pub async fn stop(mut self) -> anyhow::Result<()> {
         self.stopping.store(true, Ordering::Relaxed);
         let ended = async {
             // The gateway first: what its clients still asked for reaches the sim before it saves.
-            let _ = self
-                .gateway
-                .send(GatewayMail::Input(gateway_core::Input::Stop));
-            let _ = self.gateway_done.await;
-            // Whoever comes now is better refused than left without an answer.
-            self.accepting.abort();
-            let _ = self.sim.send(SimMail::Input(sim_core::Input::Stop));
-            let _ = self.sim_done.await;
-            let _ = tokio::time::timeout(FAREWELL_WAIT, everybody_left(&self.hub)).await;
+            if let Some(gate) = &mut self.gate {
+                let stop = gateway_core::Input::Stop;
+                let _ = gate.inbox.send(GatewayMail::Input(stop));
+                let _ = (&mut gate.ended).await;
+                // Whoever comes now is better refused than left without an answer.
+                gate.accepting.abort();
+            }
+            let _ = self.sim.send(SimMail::Input(member::Input::Stop));
+            let _ = self.sim_ended.await;
+            if let Some(gate) = &self.gate {
+                let _ = tokio::time::timeout(FAREWELL_WAIT, everybody_left(&gate.hub)).await;
+            }
         };
         let in_time = tokio::time::timeout(STOP_WAIT, ended).await;
-        self.accepting.abort();
+        if let Some(gate) = &self.gate {
+            gate.accepting.abort();
+        }
         self.administering.abort();
         match in_time {
             Ok(()) => Ok(()),
@@ -245,23 +288,34 @@ async fn check_world(store: &AnyStore, config: &Config) -> anyhow::Result<()> {
     }
 }
 
-/// A boot is written down as alive before it does anything.
-async fn begin_life(store: &AnyStore, me: &Holder) -> anyhow::Result<()> {
-    let request = Request::LifeBegin {
-        node: me.node.clone(),
-        boot: me.boot,
+/// The cores that say what this node may simulate, and simulate it.
+fn member(config: &Config, me: &Holder, clients: &[String], now: Millis) -> Member {
+    let world = &config.world;
+    let regions = RegionId::count(world.size());
+    let cluster = ClusterConfig {
+        me: me.clone(),
+        role: config.role,
+        regions,
+        demand_driven: regions > REGIONS_ALWAYS_RUNNING_MAX,
+        // Nobody else can have the others' store open.
+        others_are_dead: !matches!(config.store, StoreChoice::Scylla { .. }),
+        peer: None,
+        clients: clients.to_vec(),
+        timing: Timing::default(),
+        planted: Planted::NONE,
     };
-    match store.call(request).await? {
-        Reply::Life(Some(Life::Alive(1))) => Ok(()),
-        other => bail!("the store answered a new boot with {other:?}"),
+    let mut sim = SimConfig::alone(me.clone(), world.clone());
+    if config.role == Role::Sim {
+        sim.told.clear();
     }
+    Member::new(cluster, sim, now)
 }
 
 fn gateway_config(config: &Config, me: &Holder, gateways: Vec<String>) -> GatewayConfig {
     GatewayConfig {
         me: me.clone(),
         world: Arc::new(config.world.clone()),
-        members: vec![me.clone()],
+        members: Vec::new(),
         gateways,
         spells: uo_combat::table::spells(),
         limits: Limits {
@@ -272,12 +326,6 @@ fn gateway_config(config: &Config, me: &Holder, gateways: Vec<String>) -> Gatewa
         },
         seed: me.boot.0 as u64,
     }
-}
-
-fn new_boot() -> BootId {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).expect("the system has randomness");
-    BootId(u128::from_be_bytes(bytes))
 }
 
 fn spawn_gateway(gateway: GatewayLoop<LocalTransport>) -> anyhow::Result<oneshot::Receiver<()>> {
@@ -291,34 +339,17 @@ fn spawn_gateway(gateway: GatewayLoop<LocalTransport>) -> anyhow::Result<oneshot
     Ok(ended)
 }
 
-/// A tick thread that panics declares its boot dead and ends the process, so that its regions fail over at once.
+/// A tick thread that panicked has ended its boot's life, and the process goes with it.
 fn spawn_sim(
     sim: SimLoop<LocalTransport>,
-    store: AnyStore,
-    boot: BootId,
-) -> anyhow::Result<oneshot::Receiver<()>> {
+) -> anyhow::Result<oneshot::Receiver<Option<ExitReason>>> {
     let (done, ended) = oneshot::channel();
-    let runtime = Handle::current();
     std::thread::Builder::new()
         .name("tick".into())
-        .spawn(move || {
-            if catch_unwind(AssertUnwindSafe(|| sim.run())).is_err() {
-                tracing::error!(
-                    "the tick thread panicked; this boot is declared dead and the process ends"
-                );
-                let death = Request::LifeCas {
-                    boot,
-                    from: Some(Life::Alive(1)),
-                    to: Life::Dead,
-                };
-                let declare = async {
-                    // In vain, it only costs the others the time of their own evidence.
-                    let _ = tokio::time::timeout(Duration::from_secs(1), store.call(death)).await;
-                };
-                runtime.block_on(declare);
-                std::process::exit(101);
-            }
-            let _ = done.send(());
+        .spawn(move || match sim.run() {
+            // Whoever waits for it may have given up.
+            Ok(why) => drop(done.send(why)),
+            Err(Panicked) => std::process::exit(EXIT_PANICKED),
         })?;
     Ok(ended)
 }

@@ -144,6 +144,8 @@ pub struct Meters {
     pub ticks_late: AtomicU64,
     /// Ticks that were left out because the thread was more than a period behind.
     pub ticks_skipped: AtomicU64,
+    /// Beats that were not acknowledged in time.
+    pub beats_failed: AtomicU64,
     /// Handoffs, from leaving one battle to entering the next.
     pub handoff: Timing,
     /// Store calls.

@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::Admin;
 use super::meters::Timing;
 
-/// The text for one scrape; `sim` and `gateway` are what the cores answered to an observer.
-pub fn render(admin: &Admin, sim: &Value, gateway: &Value) -> String {
+/// The text for one scrape; `member` and `gateway` are what the cores answered to an observer.
+pub fn render(admin: &Admin, member: &Value, gateway: &Value) -> String {
     let mut registry = Registry::with_prefix("uo");
     let meters = &admin.meters;
     timing(
@@ -92,7 +92,18 @@ pub fn render(admin: &Admin, sim: &Value, gateway: &Value) -> String {
         "Messages between cores that were dropped",
         admin.transport.dropped(),
     );
-    for (core, state) in [("sim", sim), ("gateway", gateway)] {
+    count(
+        &mut registry,
+        "beats_failed",
+        "Beats that were not acknowledged in time",
+        meters.beats_failed.load(Ordering::Relaxed),
+    );
+    let cores = [
+        ("sim", &member["sim"]),
+        ("cluster", &member["cluster"]),
+        ("gateway", gateway),
+    ];
+    for (core, state) in cores {
         for (name, value) in numbers(&state["counters"]) {
             count(
                 &mut registry,

@@ -21,9 +21,10 @@ use tokio::sync::{Mutex, Notify, oneshot};
 
 use crate::gateway::connection::Hub;
 use crate::gateway::mailbox::GatewayMail;
-use crate::identity::Holder;
+use crate::identity::NodeName;
 use crate::peer::local::LocalTransport;
 use crate::sim::mailbox::SimMail;
+use crate::store::row::Role;
 use meters::Meters;
 
 /// How long a core may take to answer an observer.
@@ -34,11 +35,13 @@ const STATE_CACHE: Duration = Duration::from_secs(1);
 /// What the routes look at.
 pub struct Admin {
     /// The node.
-    pub me: Holder,
+    pub node: NodeName,
+    /// What it does.
+    pub role: Role,
     /// The tick thread.
     pub sim: Sender<SimMail>,
-    /// The gateway's thread.
-    pub gateway: Sender<GatewayMail>,
+    /// The gateway's thread, if there is one.
+    pub gateway: Option<Sender<GatewayMail>>,
     /// The connections.
     pub hub: Arc<Hub>,
     /// The way between the cores.
@@ -61,8 +64,24 @@ pub fn router(admin: Arc<Admin>) -> Router {
         .route("/state", get(state))
         .route("/metrics", get(metrics_text))
         .route("/shutdown", post(shutdown))
+        .merge(planted())
         .fallback(async || (StatusCode::NOT_FOUND, Json(json!({"error": "no such page; there are /healthz, /readyz, /state, /metrics and POST /shutdown"}))))
         .with_state(admin)
+}
+
+/// What only a build with planted faults has: `POST /panic` ends the tick thread.
+#[cfg(feature = "planted-bugs")]
+fn planted() -> Router<Arc<Admin>> {
+    let panic = async |State(admin): State<Arc<Admin>>| {
+        let _ = admin.sim.try_send(SimMail::Panic);
+        StatusCode::ACCEPTED
+    };
+    Router::new().route("/panic", post(panic))
+}
+
+#[cfg(not(feature = "planted-bugs"))]
+fn planted() -> Router<Arc<Admin>> {
+    Router::new()
 }
 
 /// Alive: always `ok`, because an overloaded server must not be restarted for it.
@@ -85,14 +104,21 @@ async fn readyz(State(admin): State<Arc<Admin>>) -> Response {
         )
             .into_response();
     }
-    match admin.observe_sim(false).await {
-        Some(sim) if sim["ready"] == json!(true) => Json(json!({"ready": true})).into_response(),
-        Some(_) => {
-            let why = json!({"ready": false, "why": "regions are still being taken"});
-            (StatusCode::SERVICE_UNAVAILABLE, Json(why)).into_response()
-        }
-        None => unavailable(),
+    let Some(member) = admin.observe_sim(false).await else {
+        return unavailable();
+    };
+    if member["ready"] == json!(true) {
+        return Json(json!({"ready": true})).into_response();
     }
+    let why = match (&member["fenced"], &member["life"]) {
+        (Value::Bool(true), Value::Number(life)) if life.as_u64() == Some(0) => {
+            "this boot has not begun its life yet"
+        }
+        (Value::Bool(true), _) => "the store does not answer, and the world stands still",
+        _ => "regions are still being taken",
+    };
+    let why = json!({"ready": false, "why": why});
+    (StatusCode::SERVICE_UNAVAILABLE, Json(why)).into_response()
 }
 
 #[derive(Deserialize)]
@@ -140,11 +166,11 @@ async fn state(State(admin): State<Arc<Admin>>, Query(query): Query<StateQuery>)
 }
 
 async fn metrics_text(State(admin): State<Arc<Admin>>) -> Response {
-    let (sim, gateway) = tokio::join!(admin.observe_sim(false), admin.observe_gateway(false));
-    let (Some(sim), Some(gateway)) = (sim, gateway) else {
+    let (member, gateway) = tokio::join!(admin.observe_sim(false), admin.observe_gateway(false));
+    let (Some(member), Some(gateway)) = (member, gateway) else {
         return unavailable();
     };
-    let text = metrics::render(&admin, &sim, &gateway);
+    let text = metrics::render(&admin, &member, &gateway);
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     ([(header::CONTENT_TYPE, kind)], text).into_response()
 }
@@ -171,21 +197,29 @@ impl Admin {
         tokio::time::timeout(OBSERVE_WAIT, state).await.ok()?.ok()
     }
 
+    /// Null, if there is no gateway here.
     async fn observe_gateway(&self, full: bool) -> Option<Value> {
+        let Some(gateway) = &self.gateway else {
+            return Some(Value::Null);
+        };
         let (answer, state) = oneshot::channel();
-        self.gateway
+        gateway
             .try_send(GatewayMail::Observe { full, answer })
             .ok()?;
         tokio::time::timeout(OBSERVE_WAIT, state).await.ok()?.ok()
     }
 
     async fn state(&self, full: bool) -> Option<Value> {
-        let (sim, gateway) = tokio::join!(self.observe_sim(full), self.observe_gateway(full));
+        let (member, gateway) = tokio::join!(self.observe_sim(full), self.observe_gateway(full));
+        let (mut member, gateway) = (member?, gateway?);
         let tick = self.meters.tick.quantiles();
         Some(json!({
-            "node": self.me.node,
-            "boot": self.me.boot.to_string(),
-            "role": "all",
+            "node": self.node,
+            "boot": member["boot"],
+            "life": member["life"],
+            "fenced": member["fenced"],
+            "ready": member["ready"],
+            "role": self.role,
             "level": "normal",
             "stopping": self.stopping.load(Ordering::Relaxed),
             "tick_ms": {"p50": tick.p50 * 1e3, "p99": tick.p99 * 1e3, "max": tick.max * 1e3},
@@ -193,8 +227,9 @@ impl Admin {
                 "total": self.meters.ticks.load(Ordering::Relaxed),
                 "late": self.meters.ticks_late.load(Ordering::Relaxed),
             },
-            "sim": sim?,
-            "gateway": gateway?,
+            "cluster": member["cluster"].take(),
+            "sim": member["sim"].take(),
+            "gateway": gateway,
         }))
     }
 }

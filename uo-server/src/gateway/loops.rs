@@ -13,6 +13,7 @@ use super::core::{ConnId, Effect, GatewayCore, Input};
 use super::mailbox::{GatewayMail, Outgoing};
 use crate::admin::meters::Meters;
 use crate::clock::Clock;
+use crate::identity::Holder;
 use crate::peer::Transport;
 use crate::store::any::Driver;
 
@@ -25,6 +26,8 @@ const LOOK_EVERY_MS: u64 = 5;
 pub struct GatewayLoop<T> {
     /// The core.
     pub core: GatewayCore,
+    /// This node and the boot with which its process began: what a gateway is known by.
+    pub me: Holder,
     /// The node's clock.
     pub clock: Clock,
     /// Where letters arrive.
@@ -96,7 +99,7 @@ impl<T: Transport> GatewayLoop<T> {
         let mut more = Vec::new();
         for effect in effects.drain(..) {
             match effect {
-                Effect::Send { to, message } => self.transport.send(&to, message),
+                Effect::Send { to, message } => self.transport.send(&self.me, &to, message),
                 Effect::Store { ticket, request } => {
                     let replies = self.replies.clone();
                     let timer = self.meters.store.start();

@@ -16,15 +16,19 @@ const WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// See the module.
 pub struct LocalTransport {
-    me: Holder,
+    me: NodeName,
     sim: Sender<SimMail>,
-    gateway: Sender<GatewayMail>,
+    gateway: Option<Sender<GatewayMail>>,
     dropped: AtomicU64,
 }
 
 impl LocalTransport {
-    /// Carries messages between the cores of `me`.
-    pub fn new(me: Holder, sim: Sender<SimMail>, gateway: Sender<GatewayMail>) -> LocalTransport {
+    /// Carries messages between the cores of `me`, which may have no gateway.
+    pub fn new(
+        me: NodeName,
+        sim: Sender<SimMail>,
+        gateway: Option<Sender<GatewayMail>>,
+    ) -> LocalTransport {
         LocalTransport {
             me,
             sim,
@@ -44,29 +48,33 @@ impl LocalTransport {
 }
 
 impl Transport for LocalTransport {
-    fn send(&self, to: &NodeName, message: Message) {
-        if *to != self.me.node {
+    fn send(&self, from: &Holder, to: &NodeName, message: Message) {
+        if *to != self.me {
             self.lost();
             tracing::warn!(%to, "a message for an unknown node was dropped");
             return;
         }
-        let from = self.me.clone();
+        let from = from.clone();
         let delivered = match message {
             Message::ToSim(message) => {
-                let mail = SimMail::Input(crate::sim::core::Input::Peer { from, message });
+                let mail = SimMail::Input(crate::sim::member::Input::Peer { from, message });
                 self.sim.send_timeout(mail, WAIT_MAX).is_ok()
             }
             Message::ToGateway(message) => {
                 let droppable = matches!(message, ToGateway::FeedFull(_) | ToGateway::FeedDelta(_));
                 let mail = GatewayMail::Input(crate::gateway::core::Input::Peer { from, message });
-                match self.gateway.try_send(mail) {
-                    Ok(()) => true,
+                match self
+                    .gateway
+                    .as_ref()
+                    .map(|gateway| (gateway, gateway.try_send(mail)))
+                {
+                    Some((_, Ok(()))) => true,
                     // A gap in a feed is noticed and repaired by its subscriber.
-                    Err(TrySendError::Full(_)) if droppable => false,
-                    Err(TrySendError::Full(mail)) => {
-                        self.gateway.send_timeout(mail, WAIT_MAX).is_ok()
+                    Some((_, Err(TrySendError::Full(_)))) if droppable => false,
+                    Some((gateway, Err(TrySendError::Full(mail)))) => {
+                        gateway.send_timeout(mail, WAIT_MAX).is_ok()
                     }
-                    Err(TrySendError::Disconnected(_)) => false,
+                    Some((_, Err(TrySendError::Disconnected(_)))) | None => false,
                 }
             }
         };

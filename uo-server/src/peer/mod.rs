@@ -7,10 +7,11 @@ pub mod message;
 
 pub use message::{Message, ToGateway, ToSim};
 
-use crate::identity::NodeName;
+use crate::identity::{Holder, NodeName};
 
 /// Carries messages to nodes. Bounded; what happens when a queue is full is told by [`message`] for each kind.
 pub trait Transport: Send + Sync + 'static {
-    /// Queues `message` for `to`; the own name is allowed and is how a one-process shard talks to itself.
-    fn send(&self, to: &NodeName, message: Message);
+    /// Queues `message` for `to`, in the name of `from`: this node, and the boot that the sender is now. The own name is
+    /// allowed as `to` and is how a one-process shard talks to itself.
+    fn send(&self, from: &Holder, to: &NodeName, message: Message);
 }

@@ -2,20 +2,20 @@
 
 use tokio::sync::oneshot;
 
-use super::core::Input;
-use crate::store::{Reply, StoreError};
+use super::member::Input;
 
 /// A letter to the tick thread.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "the fields are told by their names and types")]
 pub enum SimMail {
-    /// For the core.
+    /// For the member.
     Input(Input),
-    /// Every lease, as the store had it at the start.
-    Leases(Result<Reply, StoreError>),
     /// Somebody looks: answered with the state as it is between two ticks.
     Observe {
         full: bool,
         answer: oneshot::Sender<serde_json::Value>,
     },
+    /// The thread panics, to show what then happens.
+    #[cfg(feature = "planted-bugs")]
+    Panic,
 }

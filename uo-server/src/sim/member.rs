@@ -6,6 +6,8 @@
 
 use std::collections::VecDeque;
 
+use serde_json::{Value, json};
+
 use super::core::{self as sim, News, SimConfig, SimCore};
 use super::others::Peer;
 use crate::Millis;
@@ -69,15 +71,6 @@ pub enum Ticket {
     Sim(sim::Ticket),
 }
 
-/// What the shell has to know to declare this boot dead when nothing else works any more.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Vitals {
-    /// The boot.
-    pub boot: BootId,
-    /// Its life; 0: it has none yet.
-    pub life: u64,
-}
-
 /// See the module.
 pub struct Member {
     cluster: ClusterCore,
@@ -89,7 +82,7 @@ pub struct Member {
     linked: Vec<NodeName>,
     alive: Vec<Holder>,
     /// Thaws, deaths and rebirths, for `/metrics`.
-    pub(super) counters: Counters,
+    counters: Counters,
 }
 
 /// What was counted of this node's standing since the start.
@@ -345,12 +338,14 @@ impl Member {
         self.cluster.me()
     }
 
-    /// See [`Vitals`].
-    pub fn vitals(&self) -> Vitals {
-        Vitals {
-            boot: self.cluster.me().boot,
-            life: self.cluster.life(),
-        }
+    /// Its life; 0: it has none yet.
+    pub fn life(&self) -> u64 {
+        self.cluster.life()
+    }
+
+    /// The part that can still end the life of this boot when the other has failed.
+    pub fn into_cluster(self) -> ClusterCore {
+        self.cluster
     }
 
     /// The sim core.
@@ -361,6 +356,37 @@ impl Member {
     /// The cluster core.
     pub fn cluster_core(&self) -> &ClusterCore {
         &self.cluster
+    }
+
+    /// What was counted.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// Whether it has what it should: it may act, and takes nothing more.
+    pub fn is_ready(&self) -> bool {
+        let seen = self.cluster.observe();
+        seen.may_act && seen.leases_known && seen.regions_taking == 0 && self.sim.is_settled()
+    }
+
+    /// Itself, for `/state` and `/metrics`; see [`SimCore::observe`].
+    pub fn observe(&self, full: bool) -> Value {
+        let cluster = self.cluster.observe();
+        let mut state = json!({
+            "ready": self.is_ready(),
+            "fenced": self.sim.is_fenced(),
+            "boot": cluster.boot,
+            "life": cluster.life,
+            "sim": self.sim.observe(full),
+            "cluster": cluster,
+        });
+        state["cluster"]["counters"] = json!(self.counters);
+        state["cluster"]["gauges"] = json!({
+            "life": cluster.life,
+            "fenced": u64::from(self.sim.is_fenced()),
+            "members": cluster.members.len(),
+        });
+        state
     }
 
     /// See [`SimCore::take_handoff_ms`].

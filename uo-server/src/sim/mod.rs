@@ -18,7 +18,7 @@
 //! - [`journal`]: the object writes of a region;
 //! - [`schedule`]: when a tick is due, and getting it to run then;
 //! - [`member`]: the sim core and the cluster core as one machine;
-//! - [`loops`], [`mailbox`]: the tick thread around it.
+//! - [`loops`], [`mailbox`]: the tick thread around it; [`report`]: what it logs.
 
 mod arrival;
 mod attach;
@@ -43,6 +43,7 @@ pub mod pin;
 pub mod private;
 mod read_back;
 pub mod region;
+mod report;
 pub mod schedule;
 pub mod state;
 mod stop;

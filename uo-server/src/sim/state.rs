@@ -170,7 +170,6 @@ impl SimCore {
     pub fn observe(&self, full: bool) -> Value {
         let mut state = json!({
             "me": self.config.me,
-            "ready": self.holds_everything(),
             "fenced": self.is_fenced(),
             "stopping": self.stopping,
             "ticks": self.ticks,

@@ -1,8 +1,11 @@
 //! The store that a node was started with, and the shell that runs a core's requests on it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::runtime::Handle;
+
+use crate::limits::BEAT_TIMEOUT_MS;
 
 use super::local::LocalStore;
 use super::mem::MemStore;
@@ -50,7 +53,19 @@ impl Driver {
         post: impl FnOnce(Result<Reply, StoreError>) + Send + 'static,
     ) {
         let store = self.store.clone();
-        self.runtime
-            .spawn(async move { post(store.call(request).await) });
+        self.runtime.spawn(async move {
+            let Some(limit) = limit(&request) else {
+                return post(store.call(request).await);
+            };
+            let reply = tokio::time::timeout(limit, store.call(request)).await;
+            let late = || Err(StoreError::Unknown(format!("no answer in {limit:?}")));
+            post(reply.unwrap_or_else(|_| late()));
+        });
     }
+}
+
+/// How long whoever asks can wait, where that is less than the store's own patience: a beat that is acknowledged later than
+/// this helps nobody, and the next one must not wait for it.
+fn limit(request: &Request) -> Option<Duration> {
+    matches!(request, Request::NodeBeat { .. }).then(|| Duration::from_millis(BEAT_TIMEOUT_MS))
 }

@@ -201,7 +201,7 @@ fn a_lone_member_begins_its_life_and_holds_everything_at_once() {
     let me = holder("one", 1);
     assert_eq!(rig.life_of(me.boot), Some(Life::Alive(1)));
     assert_eq!(rig.alive, [me]);
-    assert_eq!(rig.member.vitals().life, 1);
+    assert_eq!(rig.member.life(), 1);
 }
 
 // Goes red when `handle` gives the sim core its input before the cluster core has heard that time passed.
@@ -237,9 +237,9 @@ fn an_outage_freezes_the_world_and_it_goes_on_where_it_stood() {
     assert!(rig.ticks() > stood);
     assert!(rig.is_told(|it| *it == ToGateway::Frozen { is_frozen: false }));
     assert!(rig.is_told(|it| matches!(it, ToGateway::ToPlayer { .. })));
-    let vitals = rig.member.vitals();
-    assert_eq!(rig.life_of(vitals.boot), Some(Life::Alive(2)));
-    assert_eq!(vitals.life, 2);
+    let boot = rig.member.me().boot;
+    assert_eq!(rig.life_of(boot), Some(Life::Alive(2)));
+    assert_eq!(rig.member.life(), 2);
     let after = rig.member.sim_core().character_states();
     assert_eq!(before[0].generation, after[0].generation);
     assert_eq!((before[0].x, before[0].y), (after[0].x, after[0].y));

@@ -1,0 +1,61 @@
+//! What an operator is told of a member's standing, one line for each change.
+
+use super::member::{Counters, Member};
+use crate::identity::Holder;
+
+/// What is compared from one input to the next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Report {
+    life: u64,
+    counters: Standing,
+}
+
+/// The counters that stand for something to act on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Standing {
+    fence_falls: u64,
+    thaws: u64,
+    deaths_learned: u64,
+    rebirths: u64,
+}
+
+impl From<Counters> for Standing {
+    fn from(counters: Counters) -> Standing {
+        Standing {
+            fence_falls: counters.fence_falls,
+            thaws: counters.thaws,
+            deaths_learned: counters.deaths_learned,
+            rebirths: counters.rebirths,
+        }
+    }
+}
+
+impl Report {
+    pub(super) fn of(member: &Member) -> Report {
+        Report {
+            life: member.life(),
+            counters: member.counters().into(),
+        }
+    }
+
+    /// Logs what is new since `before`.
+    pub(super) fn log(&self, before: &Report, me: &Holder) {
+        let (now, before_counters) = (self.counters, before.counters);
+        let (node, boot, life) = (&me.node, me.boot, self.life);
+        if now.fence_falls > before_counters.fence_falls {
+            tracing::warn!(%node, %boot, life, "the fence fell: no beat was acknowledged for too long; the world stands still");
+        }
+        if now.thaws > before_counters.thaws {
+            tracing::info!(%node, %boot, life, "thawed: everything goes on where it stood");
+        }
+        if now.rebirths > before_counters.rebirths {
+            tracing::warn!(%node, %boot, "this process was declared dead and starts over as another boot");
+        }
+        if now.deaths_learned > before_counters.deaths_learned {
+            tracing::info!(%node, "another boot is dead: what it held is taken over");
+        }
+        if self.life == 1 && before.life == 0 {
+            tracing::info!(%node, %boot, "this boot is alive");
+        }
+    }
+}

@@ -51,7 +51,10 @@ async fn swarm(arguments: &[String]) -> (bool, Value) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_swarm_plays_and_reports() {
     let node = server().await;
-    let gateway = format!("--gateways=ws://{}", node.listen);
+    let gateway = format!(
+        "--gateways=ws://{}",
+        node.listen.expect("it is for clients")
+    );
     for encoding in ["json", "msgpack"] {
         let (passed, report) = swarm(&[
             gateway.clone(),
@@ -106,7 +109,7 @@ async fn every_order_is_answered_once_over_lost_lines() {
         let options = Options {
             encoding,
             ..Options::new(
-                format!("ws://{}", node.listen),
+                format!("ws://{}", node.listen.expect("it is for clients")),
                 format!("lost-{}", encoding.subprotocol().len()),
             )
         };

@@ -357,6 +357,11 @@ impl SimCore {
         self.standing != Standing::Acting
     }
 
+    /// Whether a stop is complete.
+    pub fn has_stopped(&self) -> bool {
+        self.stopped
+    }
+
     /// This node, and the boot that it acts for.
     pub fn me(&self) -> &Holder {
         &self.config.me

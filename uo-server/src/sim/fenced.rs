@@ -76,8 +76,12 @@ impl SimCore {
 
     /// The fence of an acting core.
     pub(super) fn fence(&mut self, fallen: bool) {
-        if fallen {
-            self.standing = Standing::Fenced;
+        if !fallen {
+            return;
+        }
+        self.standing = Standing::Fenced;
+        // The last thing a boot does is to give up the right to act; that is no news to anybody.
+        if !self.stopped {
             self.counters.fences += 1;
             self.tell_frozen(true);
         }

@@ -241,11 +241,11 @@ impl Member {
             }
             cluster::Effect::Alive => self.give_sim(sim::Input::Fence { fallen: false }, turn),
             cluster::Effect::Fence { fallen } => {
-                let counter = match fallen {
-                    true => &mut self.counters.fence_falls,
-                    false => &mut self.counters.thaws,
-                };
-                *counter += 1;
+                let counts = u64::from(!self.sim.has_stopped());
+                match fallen {
+                    true => self.counters.fence_falls += counts,
+                    false => self.counters.thaws += counts,
+                }
                 self.give_sim(sim::Input::Fence { fallen }, turn);
             }
             cluster::Effect::Dead { boot } => {

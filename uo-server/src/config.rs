@@ -1,5 +1,6 @@
 //! Raw flags and environment become one checked [`Config`] before anything starts.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -114,6 +115,16 @@ pub enum StoreChoice {
         /// Make what is missing there, a keyspace with so many replicas; none: only verify.
         make: Option<u8>,
     },
+}
+
+impl fmt::Display for StoreChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StoreChoice::Mem => f.write_str("mem"),
+            StoreChoice::Local(dir) => write!(f, "local:{}", dir.display()),
+            StoreChoice::Scylla { access, .. } => write!(f, "{}", access.place),
+        }
+    }
 }
 
 /// What a node is started with; every field is checked.

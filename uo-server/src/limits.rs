@@ -40,7 +40,7 @@ pub const HANDOFF_TIMES_MAX: usize = 4_096;
 pub const STOP_MS: u64 = 30_000;
 /// Private messages kept by the owner until acknowledged.
 pub const PRIVATE_KEPT_MAX: usize = 256;
-/// Object rows in one write: a batch of them stays well below the 50 KiB at which Cassandra refuses a batch.
+/// Object rows in one write. (The databases' limit on batches is for those over several partitions, which these are not.)
 pub const OBJECT_WRITE_ROWS_MAX: usize = 256;
 /// Orders held for a character under way between battles.
 pub const ORDERS_HELD_MAX: usize = 256;
@@ -205,7 +205,7 @@ pub const STORE_PULSE_IN_FLIGHT_MAX: usize = 64;
 /// Compare-and-sets of claims in flight.
 pub const STORE_CAS_IN_FLIGHT_MAX: usize = 64;
 /// Other requests in flight.
-pub const STORE_BULK_IN_FLIGHT_MAX: usize = 256;
+pub const STORE_BULK_IN_FLIGHT_MAX: usize = 128;
 /// Of those, writes of one request that says which regions are needed.
 pub const STORE_DEMAND_IN_FLIGHT_MAX: usize = 32;
 /// Rows of one page of a scan.

@@ -40,7 +40,9 @@ fn fail(error: &anyhow::Error) -> std::process::ExitCode {
 }
 
 fn start_log(format: LogFormat) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    // The database driver tells of every connection, and warns of the short time-outs that a fence needs.
+    let filter =
+        EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,scylla=off"));
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr);
@@ -54,7 +56,7 @@ async fn run(config: Config) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let what = format!(
-        "seed {}, {1}x{1} tiles, store {2:?}",
+        "seed {}, {1}x{1} tiles, store {2}",
         config.world.seed(),
         config.world.size(),
         config.store

@@ -17,9 +17,6 @@ pub mod row;
 pub mod scylla;
 pub mod tables;
 
-#[cfg(test)]
-mod contract;
-
 use std::future::Future;
 
 use serde::{Deserialize, Serialize};

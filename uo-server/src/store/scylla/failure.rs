@@ -1,6 +1,9 @@
 //! What an error of the driver says about the request: whether it can still take effect.
 
-use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
+use scylla::errors::{
+    ConnectionPoolError, DbError, ExecutionError, MetadataError, NewSessionError,
+    RequestAttemptError,
+};
 
 use crate::store::StoreError;
 
@@ -32,6 +35,21 @@ pub(super) fn said(error: &ExecutionError) -> String {
         ExecutionError::LastAttemptError(RequestAttemptError::DbError(error, message)) => {
             format!("{error} ({message})")
         }
+        other => other.to_string(),
+    }
+}
+
+/// Why there is no connection: the last cause, without the chain of what that made impossible.
+pub(super) fn no_session(error: &NewSessionError) -> String {
+    match error {
+        NewSessionError::FailedToResolveAnyHostname(names) => {
+            format!("no address is known of {}", names.join(", "))
+        }
+        NewSessionError::MetadataError(MetadataError::ConnectionPoolError(
+            ConnectionPoolError::Broken {
+                last_connection_error,
+            },
+        )) => last_connection_error.to_string(),
         other => other.to_string(),
     }
 }

@@ -151,7 +151,7 @@ async fn link(
         Ok(Ok(link)) => Ok(link),
         Ok(Err(error)) => {
             let place = access.place.clone();
-            Err(OpenError::Unreachable(place, error.to_string()))
+            Err(OpenError::Unreachable(place, failure::no_session(&error)))
         }
         Err(_) => Err(slow()),
     }

@@ -82,6 +82,7 @@ pub(super) async fn connect(
         .keepalive_timeout(Duration::from_millis(STORE_KEEPALIVE_TIMEOUT_MS))
         .keyspaces_to_fetch([access.place.keyspace.as_str()])
         .fetch_full_schema_metadata(false)
+        .metadata_request_serverside_timeout(brief)
         .metadata_request_clientside_timeout(brief * 2);
     if let Some(login) = &access.login {
         builder = builder.user(&login.user, &login.password);

@@ -6,12 +6,10 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail, ensure};
 use clap::{Parser, Subcommand, ValueEnum};
-use uo_proto::RegionId;
 use uo_world::World;
 
 use crate::database::{DatabaseArgs, SchemaArgs};
 use crate::identity::NodeName;
-use crate::limits::REGIONS_ALWAYS_RUNNING_MAX;
 use crate::store::row::Role;
 use crate::store::scylla::Access;
 
@@ -186,12 +184,6 @@ impl Config {
         let world = World::new(args.seed, args.map)
             .map_err(|error| anyhow::anyhow!("--map {}: {error}", args.map))?;
         ensure!(
-            RegionId::count(args.map) <= REGIONS_ALWAYS_RUNNING_MAX,
-            "--map {}: a map of more than {REGIONS_ALWAYS_RUNNING_MAX} regions (4096 tiles a side) needs demand-driven \
-             worlds, which this version does not have",
-            args.map
-        );
-        ensure!(
             args.limit_connections > 0,
             "--limit-connections must be at least 1"
         );
@@ -282,7 +274,7 @@ mod tests {
             (&["--listen", "0.0.0.0:7777"], "say --auth dev"),
             (&["--admin", "0.0.0.0:7780"], "stays on loopback"),
             (&["--map", "1000"], "--map 1000"),
-            (&["--map", "8192"], "more than 4096 regions"),
+            (&["--map", "16448"], "--map 16448"),
             (&["--store", "redis"], "mem, local, local:DIR or scylla"),
             (&["--store", "local:"], "mem, local, local:DIR or scylla"),
             (&["--store", "scylla://"], "is not a host"),

@@ -11,6 +11,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Mutex, Notify, oneshot};
 use tokio::task::JoinHandle;
 use uo_proto::{Limits, RegionId};
+use uo_world::World;
 
 use crate::admin::meters::Meters;
 use crate::admin::{Admin, router};
@@ -84,9 +85,11 @@ pub async fn start_node(config: Config) -> anyhow::Result<Node> {
     };
     check_world(&store, &config).await?;
 
-    // A few milliseconds now, instead of the first long walk's tick.
+    // A few milliseconds now, instead of the first long walk's tick. A world of which only a part runs waits for it.
     let world = &config.world;
-    world.regions().for_each(|region| world.prepare(region));
+    if !is_demand_driven(world) {
+        world.regions().for_each(|region| world.prepare(region));
+    }
 
     // Bound before anything runs, so that a taken port is the first thing said.
     let clients = match config.role {
@@ -288,6 +291,10 @@ async fn check_world(store: &AnyStore, config: &Config) -> anyhow::Result<()> {
     }
 }
 
+fn is_demand_driven(world: &World) -> bool {
+    RegionId::count(world.size()) > REGIONS_ALWAYS_RUNNING_MAX
+}
+
 /// The cores that say what this node may simulate, and simulate it.
 fn member(config: &Config, me: &Holder, clients: &[String], now: Millis) -> Member {
     let world = &config.world;
@@ -296,7 +303,7 @@ fn member(config: &Config, me: &Holder, clients: &[String], now: Millis) -> Memb
         me: me.clone(),
         role: config.role,
         regions,
-        demand_driven: regions > REGIONS_ALWAYS_RUNNING_MAX,
+        demand_driven: is_demand_driven(world),
         // Nobody else can have the others' store open.
         others_are_dead: !matches!(config.store, StoreChoice::Scylla { .. }),
         peer: None,

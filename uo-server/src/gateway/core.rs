@@ -20,6 +20,7 @@ use super::view::View;
 use crate::Millis;
 use crate::identity::{Holder, NodeName};
 use crate::jitter::Jitter;
+use crate::limits::REGIONS_ALWAYS_RUNNING_MAX;
 use crate::peer::message::AttachId;
 use crate::peer::{Message, ToGateway, ToSim};
 use crate::sim::core::Ticket;
@@ -158,6 +159,8 @@ pub struct GatewayCore {
     pub(super) regions: BTreeMap<RegionId, Subscription>,
     pub(super) hints: BTreeMap<RegionId, Hint>,
     pub(super) members: BTreeSet<Holder>,
+    /// Regions run only while somebody needs them.
+    pub(super) demand_driven: bool,
     /// Sims at which everything stands still.
     pub(super) frozen: BTreeSet<NodeName>,
     pub(super) tokens: Stock,
@@ -196,6 +199,7 @@ impl GatewayCore {
             regions: BTreeMap::new(),
             hints: BTreeMap::new(),
             members: config.members.iter().cloned().collect(),
+            demand_driven: RegionId::count(config.world.size()) > REGIONS_ALWAYS_RUNNING_MAX,
             frozen: BTreeSet::new(),
             tokens: Stock::default(),
             pulse: Pulse::default(),

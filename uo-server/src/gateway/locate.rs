@@ -12,7 +12,7 @@ use uo_world::spawn_point;
 use super::core::{Alarm, Asked, GatewayCore};
 use super::session::{Greeting, Phase};
 use crate::identity::{Holder, NodeName};
-use crate::limits::{ATTACH_HOPS_MAX, ATTACH_WAIT_MS};
+use crate::limits::{ATTACH_HOPS_MAX, ATTACH_WAIT_MS, DEMAND_TTL_S};
 use crate::peer::ToSim;
 use crate::peer::message::{Attach, AttachId, AttachRefusal, Attached};
 use crate::sim::core::Ticket;
@@ -94,7 +94,7 @@ impl GatewayCore {
                 }
                 match self.holder_of(region) {
                     Some(holder) => self.attach_to(key, holder),
-                    None => self.try_later(key, Some(region)),
+                    None => self.await_region(key, region),
                 }
             }
             (
@@ -187,7 +187,7 @@ impl GatewayCore {
                 self.hints.remove(&region);
                 self.ask_holder(key, region);
             }
-            AttachRefusal::NotHeld(region) => self.try_later(key, Some(region)),
+            AttachRefusal::NotHeld(region) => self.await_region(key, region),
             AttachRefusal::Elsewhere(_) | AttachRefusal::NotNow => self.try_later(key, None),
         }
     }
@@ -281,6 +281,18 @@ impl GatewayCore {
         self.set_alarm(until, Alarm::Session(key));
         self.set_phase(key, Phase::Waiting { until, region });
         self.tell_world(key, WorldStatus::Moving);
+    }
+
+    /// Nobody holds the region in which a session's character stands: in a world that runs by demand somebody has to say
+    /// that it is needed, with those around it.
+    fn await_region(&mut self, key: u32, region: RegionId) {
+        if self.demand_driven {
+            let around = self.config.world.neighbours(region);
+            let regions = std::iter::once(region).chain(around).collect();
+            let ttl_s = DEMAND_TTL_S;
+            self.tell_store(Request::DemandPut { regions, ttl_s });
+        }
+        self.try_later(key, Some(region));
     }
 
     fn retry_sessions(&mut self) {

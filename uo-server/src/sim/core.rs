@@ -94,7 +94,7 @@ pub enum News {
     Released { region: RegionId, number: u64 },
     /// A row names this boot, which is not known to be alive or dead.
     Suspect { boot: BootId },
-    /// The regions in which players stand, or to which they are on their way.
+    /// The regions in which players stand, or to which they are on their way, and their neighbours.
     Demanded { regions: Vec<RegionId> },
     /// The stop is complete: nothing is held any more, or it took too long.
     Drained,
@@ -160,8 +160,9 @@ pub struct SimCore {
     pub(super) kept: VecDeque<Input>,
     pub(super) stopping: bool,
     pub(super) stopped: bool,
-    /// Every region of the map, by id.
+    /// Every region of the map, by id, and those of them that have a battle.
     pub(super) slots: Vec<Slot>,
+    pub(super) open: BTreeSet<RegionId>,
     /// Who else holds which regions, as far as is known.
     pub(super) elsewhere: BTreeMap<RegionId, (u64, Holder)>,
     /// What is known of the other nodes.
@@ -215,6 +216,7 @@ impl SimCore {
             stopping: false,
             stopped: false,
             slots: (0..regions).map(|_| Slot::default()).collect(),
+            open: BTreeSet::new(),
             elsewhere: BTreeMap::new(),
             others: Others::default(),
             wanted: VecDeque::new(),

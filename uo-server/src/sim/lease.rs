@@ -103,6 +103,7 @@ impl SimCore {
         let differences = region.differences();
         slot.region = Some(region);
         slot.journal = Some(Journal::new(id, epoch));
+        self.open.insert(id);
         self.elsewhere.remove(&id);
         self.untold
             .insert(id, (epoch, Some(self.config.me.clone())));
@@ -184,6 +185,7 @@ impl SimCore {
             return;
         };
         let epoch = region.epoch();
+        self.open.remove(&id);
         for node in subscribers {
             self.send_gateway(node, ToGateway::FeedEnd { region: id, epoch });
         }
@@ -232,8 +234,11 @@ impl SimCore {
     /// time-out, because only a compare-and-set tells.
     pub(super) fn peer_lost(&mut self, node: &NodeName) {
         self.others.link_lost(node);
-        for index in 0..self.slots.len() {
-            self.unsubscribe(node, RegionId(index as u32));
+        for slot in &mut self.slots {
+            slot.subscribers.remove(node);
+            if let Some(region) = &mut slot.region {
+                region.unsubscribe(node);
+            }
         }
         self.detach_all_of(node);
     }
@@ -368,9 +373,10 @@ impl SimCore {
 
     /// The tick up to which every object write of this node is acknowledged.
     pub(super) fn flushed_through(&self) -> u64 {
-        self.slots
+        self.open
             .iter()
-            .filter_map(|slot| {
+            .filter_map(|&id| {
+                let slot = self.slot(id)?;
                 let journal = slot.journal.as_ref()?;
                 // While a renewal is under way the journal does not know what its seal will hold.
                 Some(if slot.is_served() {

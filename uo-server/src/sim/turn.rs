@@ -55,34 +55,36 @@ impl SimCore {
     }
 
     fn step(&mut self, parallel: bool) {
-        let ends_early = self.has_bug(PlantedBug::ReleasedBeforeStopped);
-        let retiring = &self.retiring;
-        let runs = |(index, slot): &(usize, &mut Slot)| {
-            let is_given_up = retiring.contains(&RegionId(*index as u32));
-            slot.task.claim.held().is_some() && !is_given_up || ends_early
-        };
-        let slots = self.slots.iter_mut().enumerate().filter(runs);
-        let mut regions: Vec<&mut Region> =
-            slots.filter_map(|(_, slot)| slot.region.as_mut()).collect();
+        let running: Vec<RegionId> = self.running().collect();
+        let mut regions = regions_of(&mut self.slots, &running);
         step_all(&mut regions, parallel);
         let mut watchers: BTreeSet<NodeName> = BTreeSet::new();
-        for index in 0..self.slots.len() {
-            let slot = &mut self.slots[index];
-            if (slot.is_served() || ends_early)
-                && let Some(region) = &mut slot.region
-            {
-                let output = region.take_output();
-                for (node, _) in &output.feeds {
-                    if !watchers.contains(node) {
-                        watchers.insert(node.clone());
-                    }
+        for id in running {
+            let slot = self.slot_mut(id);
+            let Some(region) = slot.and_then(|slot| slot.region.as_mut()) else {
+                continue;
+            };
+            let output = region.take_output();
+            for (node, _) in &output.feeds {
+                if !watchers.contains(node) {
+                    watchers.insert(node.clone());
                 }
-                self.hand_around(RegionId(index as u32), output);
             }
+            self.hand_around(id, output);
         }
         for node in watchers {
             self.send_gateway(node, ToGateway::FeedsDone);
         }
+    }
+
+    /// Regions that are simulated, in order.
+    fn running(&self) -> impl Iterator<Item = RegionId> {
+        let ends_late = self.has_bug(PlantedBug::ReleasedBeforeStopped);
+        let runs = move |id: &RegionId| {
+            let is_given_up = self.retiring.contains(id);
+            self.serves(*id) && !is_given_up || ends_late
+        };
+        self.open.iter().copied().filter(runs)
     }
 
     fn hand_around(&mut self, id: RegionId, output: TickOutput) {
@@ -212,4 +214,20 @@ impl SimCore {
             })
         });
     }
+}
+
+/// The battles of `ids`, which are in order.
+fn regions_of<'a>(slots: &'a mut [Slot], ids: &[RegionId]) -> Vec<&'a mut Region> {
+    let mut regions = Vec::with_capacity(ids.len());
+    let (mut rest, mut first) = (slots, 0);
+    for id in ids {
+        let index = id.0 as usize;
+        let (_, from_here) = rest.split_at_mut(index - first);
+        let Some((slot, behind)) = from_here.split_first_mut() else {
+            return regions;
+        };
+        regions.extend(slot.region.as_mut());
+        (rest, first) = (behind, index + 1);
+    }
+    regions
 }

@@ -216,3 +216,15 @@ fn a_character_that_its_owner_lost_is_looked_for() {
     rig.pass(2_000);
     assert_eq!(attaches(&rig), before + 1);
 }
+
+#[test]
+fn in_a_world_that_runs_by_demand_somebody_says_what_is_needed() {
+    let mut rig = Rig::new();
+    rig.place("ann", 100, 100);
+    rig.release_regions();
+    rig.core.demand_driven = true;
+    rig.login("ann");
+    let region = rig.world.region_at(uo_proto::Pos::new(100, 100));
+    assert!(rig.demanded.contains(&region));
+    assert!(rig.demanded.len() > 1, "and those around it");
+}

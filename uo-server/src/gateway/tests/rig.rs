@@ -106,6 +106,8 @@ pub struct Rig {
     /// Who owns the characters, by the store.
     pub owners: BTreeMap<CharId, ClaimRow>,
     pub rows: BTreeMap<TokenHash, SessionRow>,
+    /// Regions that were said to be needed.
+    pub demanded: BTreeSet<RegionId>,
     pub bodies: BTreeMap<EntityId, Body>,
     /// Whether the sim answers an attach.
     pub answers: bool,
@@ -176,6 +178,7 @@ impl Rig {
             sent: Vec::new(),
             owners: BTreeMap::new(),
             rows: BTreeMap::new(),
+            demanded: BTreeSet::new(),
             bodies: BTreeMap::new(),
             answers: true,
             refusals: Vec::new(),
@@ -272,6 +275,10 @@ impl Rig {
             Request::SessionPut { token, row, ttl_s } => {
                 assert_eq!(ttl_s, 1_800);
                 self.rows.insert(token, row);
+                Reply::Done
+            }
+            Request::DemandPut { regions, .. } => {
+                self.demanded.extend(regions);
                 Reply::Done
             }
             Request::SessionRead { token } => Reply::Session(self.rows.get(&token).cloned()),

@@ -129,7 +129,8 @@ pub enum Effect {
     Retire { region: RegionId },
     /// Hand this region to a better node.
     Drain { region: RegionId, to: Holder },
-    /// These leases were read at quorum and are new here: whoever holds a region under a lower number drops it.
+    /// The leases were read at quorum. These are new here, or stand against what is held: whoever holds a region under a
+    /// lower number drops it. Told after each read, also when there are none.
     ReadBack { leases: Vec<(RegionId, ClaimRow)> },
     /// Everyone that is not presumed gone, by node and boot. Told when it changes.
     Members(Vec<Member>),
@@ -375,4 +376,8 @@ impl ClusterCore {
 }
 
 #[cfg(test)]
-mod tests;
+mod explore;
+#[cfg(test)]
+mod rules;
+#[cfg(test)]
+mod world;

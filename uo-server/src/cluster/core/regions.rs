@@ -114,9 +114,7 @@ impl ClusterCore {
         };
         self.regions.leases.answered();
         let news = self.with_placement(|placement, around| placement.leases_read(rows, around));
-        if !news.is_empty() {
-            self.effects.push(Effect::ReadBack { leases: news });
-        }
+        self.effects.push(Effect::ReadBack { leases: news });
         for boot in self.regions.placement.holders() {
             self.watch(boot);
         }

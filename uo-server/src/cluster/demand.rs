@@ -44,7 +44,8 @@ impl Demand {
     /// What is to be written now: everything, when it is time or when something new is in it.
     pub fn write_due(&mut self, timing: &Timing) -> Option<Vec<RegionId>> {
         let is_time = self.since_said.reached(timing.demand_refresh_ms);
-        if self.own.is_empty() || !(is_time || !self.own.is_subset(&self.said)) {
+        let has_new = !self.own.is_subset(&self.said);
+        if self.own.is_empty() || !(is_time || has_new) {
             return None;
         }
         self.said = self.own.clone();

@@ -148,6 +148,8 @@ pub const DRAINS_MAX: usize = 4;
 pub const DRAIN_PAUSE_MS: u64 = 30_000;
 /// How often the leases are read back.
 pub const LEASES_READ_MS: u64 = 3_000;
+/// Between two reads of the leases out of turn, unless somebody died.
+pub const LEASES_PAUSE_MS: u64 = 1_000;
 /// How often demand is written again.
 pub const DEMAND_REFRESH_MS: u64 = 3_000;
 /// When demand that is not written again expires, in seconds.

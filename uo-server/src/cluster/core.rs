@@ -90,8 +90,7 @@ pub enum Input {
     Released { region: RegionId, number: u64 },
     /// Other sims tell which regions they took and gave up.
     Leases(Leases),
-    /// Where players of this node stand or are looked for, and the neighbours: all of them, in place of what was told
-    /// before.
+    /// Where players of this node stand or are looked for: all such regions, in place of what was told before.
     Demanded { regions: Vec<RegionId> },
     /// How busy this node is.
     Load(NodeLoad),

@@ -30,7 +30,7 @@ pub struct Demand {
 impl Demand {
     /// `ms` pass.
     pub fn elapse(&mut self, ms: u64, timing: &Timing) {
-        self.since_said.elapse(ms, timing.demand_refresh_ms);
+        self.since_said.elapse(ms, calm_refresh_ms(timing));
         if let Some(since) = &mut self.since_read {
             since.elapse(ms, 2 * timing.demand_read_ms);
         }
@@ -41,11 +41,16 @@ impl Demand {
         self.own = regions.into_iter().collect();
     }
 
-    /// What is to be written now: everything, when it is time or when something new is in it.
-    pub fn write_due(&mut self, timing: &Timing) -> Option<Vec<RegionId>> {
-        let is_time = self.since_said.reached(timing.demand_refresh_ms);
+    /// What is to be written now: everything, when it is time or when something new is in it. Where it is not urgent,
+    /// because every region runs anyway, it costs a third of the writes.
+    pub fn write_due(&mut self, is_urgent: bool, timing: &Timing) -> Option<Vec<RegionId>> {
         let has_new = !self.own.is_subset(&self.said);
-        if self.own.is_empty() || !(is_time || has_new) {
+        let wait_ms = match (is_urgent, has_new) {
+            (true, true) => 0,
+            (true, false) | (false, true) => timing.demand_refresh_ms,
+            (false, false) => calm_refresh_ms(timing),
+        };
+        if self.own.is_empty() || !self.since_said.reached(wait_ms) {
             return None;
         }
         self.said = self.own.clone();
@@ -101,6 +106,11 @@ impl Demand {
     }
 }
 
+/// Often enough that nothing expires, and no more often.
+fn calm_refresh_ms(timing: &Timing) -> u64 {
+    (u64::from(timing.demand_ttl_s) * 500).max(timing.demand_refresh_ms)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,18 +122,36 @@ mod tests {
     fn what_is_new_is_written_at_once_and_all_of_it_again_in_time() {
         let timing = Timing::default();
         let mut demand = Demand::default();
-        assert_eq!(demand.write_due(&timing), None, "nothing is needed");
+        assert_eq!(demand.write_due(true, &timing), None, "nothing is needed");
         demand.tell([A]);
-        assert_eq!(demand.write_due(&timing), Some(vec![A]));
-        assert_eq!(demand.write_due(&timing), None);
+        assert_eq!(demand.write_due(true, &timing), Some(vec![A]));
+        assert_eq!(demand.write_due(true, &timing), None);
         demand.tell([A, B]);
-        assert_eq!(demand.write_due(&timing), Some(vec![A, B]));
+        assert_eq!(demand.write_due(true, &timing), Some(vec![A, B]));
         demand.tell([B]);
-        assert_eq!(demand.write_due(&timing), None, "less is nothing new");
+        assert_eq!(demand.write_due(true, &timing), None, "less is nothing new");
         demand.elapse(3_000, &timing);
-        assert_eq!(demand.write_due(&timing), Some(vec![B]));
+        assert_eq!(demand.write_due(true, &timing), Some(vec![B]));
         demand.write_failed();
-        assert_eq!(demand.write_due(&timing), Some(vec![B]));
+        assert_eq!(demand.write_due(true, &timing), Some(vec![B]));
+    }
+
+    #[test]
+    fn where_all_regions_run_less_is_written() {
+        let timing = Timing::default();
+        let mut demand = Demand::default();
+        demand.tell([A]);
+        demand.elapse(3_000, &timing);
+        assert_eq!(demand.write_due(false, &timing), Some(vec![A]));
+        demand.tell([A, B]);
+        demand.elapse(2_900, &timing);
+        assert_eq!(demand.write_due(false, &timing), None);
+        demand.elapse(100, &timing);
+        assert_eq!(demand.write_due(false, &timing), Some(vec![A, B]));
+        demand.elapse(9_900, &timing);
+        assert_eq!(demand.write_due(false, &timing), None);
+        demand.elapse(100, &timing);
+        assert_eq!(demand.write_due(false, &timing), Some(vec![A, B]));
     }
 
     #[test]

@@ -187,7 +187,7 @@ impl ClusterCore {
         if members != self.members {
             self.members = members.clone();
             self.effects.push(Effect::Members(members));
-            self.regions.look_again();
+            self.regions.look_soon();
         }
     }
 }

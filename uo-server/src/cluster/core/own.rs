@@ -225,7 +225,7 @@ impl ClusterCore {
             self.told_fallen = has_fallen;
             self.effects.push(Effect::Fence { fallen: has_fallen });
             // Whoever was frozen looks at the leases first.
-            self.regions.look_again();
+            self.regions.look_now();
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use uo_proto::RegionId;
+use uo_proto::{REGION_SIZE, RegionId};
 
 use super::asking::{Asked, Asking};
 use super::{Age, ClusterCore, Effect};
@@ -12,11 +12,20 @@ use crate::cluster::placement::{Around, Move, Placement, Sim};
 use crate::cluster::rank::NodeKey;
 use crate::cluster::timing::Timing;
 use crate::identity::{BootId, Holder, NodeName};
-use crate::limits::STARTS_SICK;
+use crate::limits::{LEASES_PAUSE_MS, STARTS_SICK};
 use crate::peer::message::Leases;
 use crate::planted::Planted;
 use crate::store::row::{NodeRow, NodeState};
 use crate::store::{ClaimRow, Reply, Request, StoreError};
+
+/// How urgent a read of all leases is: it is the dearest thing that this node asks of the store.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+enum Wanted {
+    InTurn,
+    /// Not at once after the one before.
+    Soon,
+    Now,
+}
 
 /// What this node knows of regions, and what it asks about them.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -26,8 +35,8 @@ pub(super) struct Regions {
     leases: Asking,
     /// Since the newest read of the leases was sent.
     since_leases: Age,
-    /// Something happened after which the leases have to be read at once.
-    leases_wanted: bool,
+    /// Whether something happened after which the leases have to be read out of turn.
+    leases_wanted: Wanted,
     demand_write: Asking,
     demand_read: Asking,
     since_demand: Age,
@@ -44,7 +53,7 @@ impl Regions {
             demand: Demand::default(),
             leases: Asking::default(),
             since_leases: Age::ZERO,
-            leases_wanted: true,
+            leases_wanted: Wanted::Now,
             demand_write: Asking::default(),
             demand_read: Asking::default(),
             since_demand: Age::of(u64::MAX),
@@ -65,16 +74,22 @@ impl Regions {
         self.since_step.elapse(ms, timing.placement_ms);
     }
 
-    /// Who may hold what may have changed.
-    pub(super) fn look_again(&mut self) {
-        self.leases_wanted = true;
+    /// Somebody died, or this node may act (again): leases are there to be taken.
+    pub(super) fn look_now(&mut self) {
+        self.leases_wanted = Wanted::Now;
+        self.step_wanted = true;
+    }
+
+    /// Somebody came, went or changed.
+    pub(super) fn look_soon(&mut self) {
+        self.leases_wanted = self.leases_wanted.max(Wanted::Soon);
         self.step_wanted = true;
     }
 
     /// This process goes on as another boot, which has and knows nothing.
     pub(super) fn reset(&mut self) {
         self.placement.reset();
-        self.look_again();
+        self.look_now();
     }
 }
 
@@ -95,13 +110,19 @@ impl ClusterCore {
 
     fn drive_leases(&mut self) {
         let regions = &mut self.regions;
-        // Nobody else writes to a store that only this process has open.
-        let is_time = regions.since_leases.reached(self.config.timing.leases_ms)
-            && !self.config.others_are_dead;
-        if !(is_time || regions.leases_wanted) || !regions.leases.is_idle() {
+        let is_due = match regions.leases_wanted {
+            Wanted::Now => true,
+            Wanted::Soon => regions.since_leases.reached(LEASES_PAUSE_MS),
+            // Nobody else writes to a store that only this process has open.
+            Wanted::InTurn => {
+                regions.since_leases.reached(self.config.timing.leases_ms)
+                    && !self.config.others_are_dead
+            }
+        };
+        if !is_due || !regions.leases.is_idle() {
             return;
         }
-        regions.leases_wanted = false;
+        regions.leases_wanted = Wanted::InTurn;
         regions.since_leases = Age::ZERO;
         let ticket = self.ask(Request::LeasesRead, Asked::Leases);
         self.regions.leases.sent(ticket);
@@ -109,7 +130,7 @@ impl ClusterCore {
 
     pub(super) fn leases_answered(&mut self, reply: Result<Reply, StoreError>) {
         let Ok(Reply::Leases(rows)) = reply else {
-            self.regions.leases_wanted = true;
+            self.regions.leases_wanted = Wanted::Now;
             return self.regions.leases.failed();
         };
         self.regions.leases.answered();
@@ -127,7 +148,12 @@ impl ClusterCore {
         if is_alone || !self.told_alive || !self.regions.demand_write.is_idle() {
             return;
         }
-        if let Some(regions) = self.regions.demand.write_due(&self.config.timing) {
+        let is_urgent = self.config.demand_driven;
+        let due = self
+            .regions
+            .demand
+            .write_due(is_urgent, &self.config.timing);
+        if let Some(regions) = due {
             let ttl_s = self.config.timing.demand_ttl_s;
             let request = Request::DemandPut { regions, ttl_s };
             let ticket = self.ask(request, Asked::DemandWrite);
@@ -179,7 +205,14 @@ impl ClusterCore {
         }
     }
 
-    pub(super) fn demanded(&mut self, needed: Vec<RegionId>) {
+    /// Players are there. In a world that runs by demand their neighbours are needed as well, before anybody walks in.
+    pub(super) fn demanded(&mut self, mut needed: Vec<RegionId>) {
+        if self.config.demand_driven {
+            let side = self.config.regions.isqrt();
+            let size = (side * u32::from(REGION_SIZE)) as u16;
+            let around: Vec<RegionId> = needed.iter().flat_map(|it| it.neighbours(size)).collect();
+            needed.extend(around);
+        }
         self.regions.demand.tell(needed);
         self.regions.step_wanted |= self.config.demand_driven;
     }
@@ -244,7 +277,7 @@ impl ClusterCore {
         self.with_placement(|placement, around| placement.gone(region, row.as_ref(), around));
         self.watch_holder(region);
         if row.is_none() {
-            self.regions.leases_wanted = true;
+            self.regions.look_soon();
         }
     }
 
@@ -271,7 +304,7 @@ impl ClusterCore {
     /// What `boot` held is open.
     pub(super) fn reopen(&mut self, boot: BootId) {
         self.with_placement(|placement, around| placement.died(boot, around));
-        self.regions.look_again();
+        self.regions.look_now();
     }
 
     fn with_placement<T>(&mut self, act: impl FnOnce(&mut Placement, Around<'_>) -> T) -> T {

@@ -342,3 +342,88 @@ fn a_row_of_a_newer_build_moves_and_stands_still_like_any_other() {
     world.run(3_400);
     assert!(world.deaths.contains_key(&boot));
 }
+
+/// Two sims of a world of 8 by 8 regions that run by demand.
+fn by_demand(seed: u64) -> World {
+    let mut world = World::new(seed, 64);
+    for name in ["sim-0", "sim-1"] {
+        world.start_as(name, Role::Sim, |config| config.demand_driven = true);
+    }
+    world.run(3_000);
+    world
+}
+
+fn all_served(world: &World) -> Vec<u32> {
+    let both = [world.served(0), world.served(1)].concat();
+    let mut served: Vec<u32> = both.into_iter().map(|region| region.0).collect();
+    served.sort_unstable();
+    served
+}
+
+#[test]
+fn a_world_by_demand_runs_where_players_are_and_around_them() {
+    let mut world = by_demand(16);
+    assert!(all_served(&world).is_empty());
+    let regions = vec![RegionId(9)];
+    world.give(0, Input::Demanded { regions });
+    // The other sim reads what this one wrote, and takes its share of it.
+    world.run(1_500);
+    assert_eq!(all_served(&world), [0, 1, 2, 8, 9, 10, 16, 17, 18]);
+    assert!(!world.served(1).is_empty());
+    world.run(60_000);
+    assert_eq!(all_served(&world).len(), 9, "as long as they are there");
+    check(&world);
+}
+
+#[test]
+fn a_region_that_nobody_needs_any_more_is_retired() {
+    let mut world = by_demand(17);
+    let demand = |world: &mut World, regions: Vec<u32>| {
+        let regions = regions.into_iter().map(RegionId).collect();
+        world.give(0, Input::Demanded { regions });
+    };
+    demand(&mut world, vec![0, 63]);
+    world.run(2_000);
+    assert_eq!(all_served(&world), [0, 1, 8, 9, 54, 55, 62, 63]);
+    demand(&mut world, vec![63]);
+    world.run(48_000);
+    assert_eq!(
+        all_served(&world).len(),
+        8,
+        "20 s until it expires, and 30 s of nothing"
+    );
+    world.run(5_000);
+    assert_eq!(all_served(&world), [54, 55, 62, 63]);
+    demand(&mut world, vec![0]);
+    world.run(1_500);
+    assert_eq!(
+        all_served(&world).len(),
+        8,
+        "it comes back when it is needed"
+    );
+    check(&world);
+}
+
+#[test]
+fn a_frozen_world_retires_nothing() {
+    let mut world = by_demand(18);
+    let regions = vec![RegionId(0)];
+    world.give(0, Input::Demanded { regions });
+    world.run(2_000);
+    world.outage = true;
+    world.run(120_000);
+    world.outage = false;
+    world.run(4_000);
+    assert_eq!(all_served(&world), [0, 1, 8, 9]);
+    assert_eq!(world.deaths.len(), 0);
+    check(&world);
+}
+
+#[test]
+fn the_leases_are_read_no_more_often_than_they_have_to_be() {
+    let mut world = cluster(19, 2);
+    let before = world.lease_reads;
+    world.run(30_000);
+    let reads = world.lease_reads - before;
+    assert!((18..=22).contains(&reads), "every 3 s by each: {reads}");
+}

@@ -18,6 +18,8 @@ enum Lease {
     /// To this row, which replaces that one.
     Taking(Request, u64),
     Held(u64),
+    /// To nobody.
+    Releasing(Request, u64),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -102,6 +104,8 @@ pub(super) struct World {
     random: u64,
     /// When each boot was declared dead.
     pub(super) deaths: BTreeMap<BootId, u64>,
+    /// How often all leases were read.
+    pub(super) lease_reads: u32,
     /// What must never happen, and did.
     pub(super) violation: Option<String>,
 }
@@ -121,6 +125,7 @@ impl World {
             sequence: 0,
             random: seed,
             deaths: BTreeMap::new(),
+            lease_reads: 0,
             violation: None,
         }
     }
@@ -247,7 +252,8 @@ impl World {
                 }
             }
             Event::Again(_, region, number) => {
-                if let Some(Lease::Taking(request, at)) = self.nodes[id].leases.get(&region)
+                if let Some(Lease::Taking(request, at) | Lease::Releasing(request, at)) =
+                    self.nodes[id].leases.get(&region)
                     && *at == number
                 {
                     let request = request.clone();
@@ -300,11 +306,8 @@ impl World {
                 self.nodes[id].exit = Some(why);
                 self.nodes[id].runs = Runs::Not;
             }
-            Effect::Alive
-            | Effect::Dead { .. }
-            | Effect::Retire { .. }
-            | Effect::Drain { .. }
-            | Effect::Members(_) => {}
+            Effect::Retire { region } => self.retire(id, region),
+            Effect::Alive | Effect::Dead { .. } | Effect::Drain { .. } | Effect::Members(_) => {}
         }
     }
 
@@ -344,6 +347,7 @@ impl World {
 
     fn apply(&mut self, id: usize, who: Who, request: &Request, answered: bool) {
         let reply = self.tables.apply(self.now, request);
+        self.lease_reads += u32::from(*request == Request::LeasesRead);
         if let (
             Request::LifeCas {
                 boot,
@@ -391,6 +395,30 @@ impl World {
         self.ask_lease(id, region, request);
     }
 
+    fn retire(&mut self, id: usize, region: RegionId) {
+        let me = self.nodes[id].core.me().clone();
+        let node = &mut self.nodes[id];
+        let Some(Lease::Held(epoch)) = node.leases.get(&region) else {
+            return;
+        };
+        let number = epoch + 1;
+        let request = Request::ClaimCas {
+            right: Right::Region(region),
+            seen: Some(crate::store::Seen {
+                holder: Some(me),
+                number: *epoch,
+            }),
+            to: ClaimRow {
+                holder: None,
+                number,
+                nonce: node.nonces.fresh(),
+            },
+        };
+        let releasing = Lease::Releasing(request.clone(), number);
+        node.leases.insert(region, releasing);
+        self.ask_lease(id, region, request);
+    }
+
     fn ask_lease(&mut self, id: usize, region: RegionId, request: Request) {
         self.sequence += 1;
         let who = Who::Region(region, self.sequence);
@@ -404,13 +432,22 @@ impl World {
         _attempt: u64,
         reply: Result<Reply, StoreError>,
     ) {
-        let Some(Lease::Taking(Request::ClaimCas { seen, to, .. }, number)) =
-            self.nodes[id].leases.get(&region).cloned()
-        else {
+        let (request, number, releases) = match self.nodes[id].leases.get(&region).cloned() {
+            Some(Lease::Taking(request, number)) => (request, number, false),
+            Some(Lease::Releasing(request, number)) => (request, number, true),
+            Some(Lease::Held(_)) | None => return,
+        };
+        let Request::ClaimCas { seen, to, .. } = request else {
             return;
         };
         let nonce_of = |row: &Option<ClaimRow>| row.as_ref().map_or(Nonce(0), |row| row.nonce);
         match reply {
+            Ok(Reply::ClaimCas { applied, row })
+                if releases && (applied || row.as_ref().map(ClaimRow::seen) != seen) =>
+            {
+                self.nodes[id].leases.remove(&region);
+                self.give(id, Input::Released { region, number });
+            }
             Ok(Reply::ClaimCas { applied, row }) if applied || nonce_of(&row) == to.nonce => {
                 self.nodes[id].leases.insert(region, Lease::Held(number));
                 self.give(

@@ -1,4 +1,5 @@
 //! What an operator is told of a member's standing, one line for each change.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 use super::member::{Counters, Member};
 use crate::identity::Holder;

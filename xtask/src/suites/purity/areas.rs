@@ -46,5 +46,5 @@ pub const PURE: &[Area] = &[
     },
     all("uo-server/src/peer/message.rs"),
     all("uo-server/src/store/row.rs"),
-    all("uo-server/src/store/tables.rs"),
+    all("uo-server/src/store/tables"),
 ];

@@ -94,7 +94,7 @@ pub enum News {
     Released { region: RegionId, number: u64 },
     /// A row names this boot, which is not known to be alive or dead.
     Suspect { boot: BootId },
-    /// The regions in which players stand, or to which they are on their way, and their neighbours.
+    /// The regions in which players stand, or to which they are on their way.
     Demanded { regions: Vec<RegionId> },
     /// The stop is complete: nothing is held any more, or it took too long.
     Drained,

@@ -1,4 +1,4 @@
-//! Which regions somebody needs: those with players in them, those that players are on their way to, and the ones around.
+//! Which regions somebody needs: those with players in them, and those that players are on their way to.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 use std::collections::BTreeSet;
@@ -31,7 +31,7 @@ impl SimCore {
 
     /// Tells where players are, once a second if that has changed.
     pub(super) fn tell_demand(&mut self) {
-        if self.ticks % TELL_TICKS != 0 {
+        if !self.ticks.is_multiple_of(TELL_TICKS) {
             return;
         }
         let mut regions: BTreeSet<RegionId> = self.on_the_way().collect();
@@ -41,10 +41,6 @@ impl SimCore {
             let stands = battle.and_then(|battle| battle.pos(character.id));
             regions.extend(stands.map(|pos| self.config.world.region_at(pos)));
         }
-        let world = &self.config.world;
-        let around = regions.iter().flat_map(|&id| world.neighbours(id));
-        let around: Vec<RegionId> = around.collect();
-        regions.extend(around);
         let regions: Vec<RegionId> = regions.into_iter().collect();
         if regions != self.demanded {
             self.demanded.clone_from(&regions);

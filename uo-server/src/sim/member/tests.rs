@@ -284,7 +284,7 @@ fn whoever_was_declared_dead_starts_over_as_another_boot() {
     assert_ne!(me.boot, was.boot);
     assert_eq!(me.node, was.node);
     assert_eq!(rig.life_of(me.boot), Some(Life::Alive(1)));
-    assert_eq!(rig.alive, [me.clone()]);
+    assert_eq!(rig.alive, std::slice::from_ref(&me));
     let held: Vec<RegionId> = rig
         .leases()
         .into_iter()

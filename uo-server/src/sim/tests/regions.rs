@@ -161,7 +161,7 @@ fn where_players_are_is_told_when_it_changes() {
         .iter()
         .filter(|news| matches!(news, News::Demanded { .. }))
         .collect();
-    let regions: Vec<RegionId> = (0..4).map(RegionId).collect();
+    let regions = vec![WEST];
     assert_eq!(told, [&News::Demanded { regions }]);
 }
 

@@ -30,6 +30,7 @@ pub const PURE: &[Area] = &[
             ("mod.rs", "holds shells and pure modules"),
             ("loops.rs", "the tick thread"),
             ("mailbox.rs", "what reaches the tick thread"),
+            ("report.rs", "logs"),
             ("schedule/mod.rs", "only holds a shell and a pure module"),
             ("schedule/precedence.rs", "asks the operating system"),
         ],

@@ -100,7 +100,7 @@ pub const SUITES: &[Suite] = &[
     },
     Suite {
         name: "planted",
-        about: "the simulator misses each rule that is left out on purpose",
+        about: "simulator and models miss each rule that is left out on purpose",
         needs: &[],
         run: cargo::planted,
     },
@@ -108,6 +108,12 @@ pub const SUITES: &[Suite] = &[
 
 /// What only a nightly run does, after everything else.
 pub const NIGHTLY: &[Suite] = &[
+    Suite {
+        name: "models",
+        about: "every state of the cluster core's machines within the deep bounds",
+        needs: &[],
+        run: cargo::models,
+    },
     Suite {
         name: "crash",
         about: "what was saved survives fifty kills under load",

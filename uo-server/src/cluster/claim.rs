@@ -10,8 +10,8 @@
 //! - nothing is served before its seal is durable, and nothing goes on under a number that was released.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
-use crate::identity::{BootId, Holder, Nonces};
-use crate::planted::Planted;
+use crate::identity::{BootId, Holder, Nonce, Nonces};
+use crate::planted::{Planted, PlantedBug};
 use crate::store::{ClaimRow, Seen};
 
 /// What one right of one node is going through. Times and requests are its caller's affair.
@@ -164,6 +164,19 @@ pub struct Context<'a> {
     pub planted: Planted,
 }
 
+impl Context<'_> {
+    fn has(&self, bug: PlantedBug) -> bool {
+        self.planted.has(bug)
+    }
+
+    fn nonce(&mut self) -> Nonce {
+        if self.has(PlantedBug::NoNonce) {
+            return Nonce::default();
+        }
+        self.nonces.fresh()
+    }
+}
+
 impl Claim {
     /// The number under which this may be served and its writes acknowledged; none in every other state.
     pub fn held(&self) -> Option<u64> {
@@ -188,6 +201,16 @@ impl Claim {
         }
     }
 
+    /// The number of the newest row that this claim is known to have seen or written; none: it saw none yet.
+    pub fn known_number(&self) -> Option<u64> {
+        match self {
+            Claim::Claiming { attempt, .. } | Claim::Releasing { attempt } => {
+                attempt.seen.as_ref().map(|seen| seen.number)
+            }
+            _ => self.number(),
+        }
+    }
+
     /// Takes in what happened. An input that does not fit the state is an answer that came too late: it changes nothing.
     pub fn handle(&mut self, input: Input, context: &mut Context<'_>) -> Output {
         match (&*self, input) {
@@ -204,7 +227,7 @@ impl Claim {
             }
             (Claim::Claiming { attempt, purpose }, Input::Applied) => {
                 let (number, purpose) = (attempt.to.number, *purpose);
-                self.won(number, purpose)
+                self.won(number, purpose, context)
             }
             (Claim::Claiming { .. }, Input::Refused(row)) => self.refused(row, context),
             (Claim::Loading { number }, Input::Loaded(found)) => {
@@ -223,6 +246,15 @@ impl Claim {
             (Claim::Outgoing { number }, Input::TakeBack) => {
                 *self = Claim::Held { number: *number };
                 Output::Nothing
+            }
+            (Claim::Outgoing { .. }, Input::Reclaim) if context.has(PlantedBug::ReclaimByRead) => {
+                Output::Read
+            }
+            (Claim::Outgoing { number }, Input::Row(row))
+                if context.has(PlantedBug::ReclaimByRead) =>
+            {
+                let number = *number;
+                self.reclaimed_by_read(number, row, context)
             }
             (Claim::Outgoing { number }, Input::Reclaim) => {
                 let number = *number;
@@ -259,14 +291,21 @@ impl Claim {
                 *self = Claim::Free;
                 Output::Nothing
             }
-            (_, Input::Lost(number)) if self.number().is_some_and(|mine| number > mine) => {
+            (_, Input::Lost(number)) if self.is_older_than(number, context) => {
                 *self = Claim::Free;
                 Output::Gone(None)
             }
             (_, Input::Failed) if self.is_waiting() => Output::RetryLater,
-            (_, Input::Retry) => self.again(),
+            (_, Input::Retry) => self.again(context),
             _ => Output::Nothing,
         }
+    }
+
+    /// Whether a row with `number` tells that ours is another's by now. An older answer must not take away what was taken
+    /// after it was given.
+    fn is_older_than(&self, number: u64, context: &Context<'_>) -> bool {
+        let believes = context.has(PlantedBug::LeaseCheckBelievesOlderRow);
+        self.number().is_some_and(|mine| number > mine || believes)
     }
 
     /// Whether a request is under way in this state.
@@ -278,8 +317,13 @@ impl Claim {
     }
 
     /// The request of this state, once more: reads and seals are repeatable, an attempt keeps its nonce.
-    fn again(&self) -> Output {
-        match self {
+    fn again(&mut self, context: &mut Context<'_>) -> Output {
+        if context.has(PlantedBug::NewNonceOnRepeat)
+            && let Claim::Claiming { attempt, .. } | Claim::Releasing { attempt } = self
+        {
+            attempt.to.nonce = context.nonce();
+        }
+        match &*self {
             Claim::Free | Claim::Held { .. } | Claim::Outgoing { .. } => Output::Nothing,
             Claim::Reading => Output::Read,
             Claim::Claiming { attempt, .. } | Claim::Releasing { attempt } => {
@@ -293,7 +337,11 @@ impl Claim {
     fn take(&mut self, row: Option<ClaimRow>, context: &mut Context<'_>) -> Output {
         let free = match row.as_ref().and_then(|row| row.holder.as_ref()) {
             None => true,
-            Some(holder) => holder == context.me || (context.is_dead)(holder.boot),
+            Some(holder) => {
+                holder == context.me
+                    || (context.is_dead)(holder.boot)
+                    || context.has(PlantedBug::ClaimFromLiveOwner)
+            }
         };
         if !free {
             *self = Claim::Free;
@@ -318,7 +366,7 @@ impl Claim {
         let to = ClaimRow {
             holder: Some(context.me.clone()),
             number,
-            nonce: context.nonces.fresh(),
+            nonce: context.nonce(),
         };
         let attempt = Attempt { seen, to };
         *self = Claim::Claiming {
@@ -343,17 +391,41 @@ impl Claim {
         self.attempt(Some(seen), to, purpose, context)
     }
 
-    fn won(&mut self, number: u64, purpose: Purpose) -> Output {
+    fn won(&mut self, number: u64, purpose: Purpose, context: &Context<'_>) -> Output {
         match purpose {
             Purpose::Take => {
                 *self = Claim::Loading { number };
                 Output::Load { number }
             }
-            Purpose::Offered | Purpose::Reclaim | Purpose::Renew => {
-                *self = Claim::Sealing { number };
-                Output::Seal { number }
-            }
+            Purpose::Offered | Purpose::Reclaim | Purpose::Renew => self.seal(number, context),
         }
+    }
+
+    fn seal(&mut self, number: u64, context: &Context<'_>) -> Output {
+        if context.has(PlantedBug::NoSeal) {
+            *self = Claim::Held { number };
+            return Output::Serve { number };
+        }
+        *self = Claim::Sealing { number };
+        Output::Seal { number }
+    }
+
+    /// Only planted: the row being as it was does not keep the other's claim, which is under way, from applying.
+    fn reclaimed_by_read(
+        &mut self,
+        number: u64,
+        row: Option<ClaimRow>,
+        context: &Context<'_>,
+    ) -> Output {
+        let is_as_it_was = row
+            .as_ref()
+            .is_some_and(|row| row.number == number && row.holder.as_ref() == Some(context.me));
+        if is_as_it_was {
+            *self = Claim::Held { number };
+            return Output::Serve { number };
+        }
+        *self = Claim::Free;
+        Output::Gone(row)
     }
 
     fn refused(&mut self, row: Option<ClaimRow>, context: &mut Context<'_>) -> Output {
@@ -364,7 +436,7 @@ impl Claim {
         match settles(attempt, row.as_ref()) {
             Settled::Ours => {
                 let number = attempt.to.number;
-                self.won(number, purpose)
+                self.won(number, purpose, context)
             }
             // It was refused, and yet what it names stands there: it may apply still.
             Settled::Open => Output::RetryLater,
@@ -384,10 +456,7 @@ impl Claim {
             Some(found) if found >= number => {
                 self.advance(number, found + 1, Purpose::Take, context)
             }
-            _ => {
-                *self = Claim::Sealing { number };
-                Output::Seal { number }
-            }
+            _ => self.seal(number, context),
         }
     }
 
@@ -400,7 +469,7 @@ impl Claim {
             to: ClaimRow {
                 holder: None,
                 number: number + 1,
-                nonce: context.nonces.fresh(),
+                nonce: context.nonce(),
             },
         };
         *self = Claim::Releasing {

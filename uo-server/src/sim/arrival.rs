@@ -39,8 +39,11 @@ impl SimCore {
         let id = offer.char_id;
         let known = self.characters.get(&id).map(|known| known.generation);
         let under_way = self.arrivals.get(&id).map(|known| known.offer.generation);
+        let entering = self.entering.get(&id);
+        let entering = entering.and_then(|known| known.task.claim.known_number());
         if known
             .max(under_way)
+            .max(entering)
             .is_some_and(|known| known >= offer.generation)
         {
             self.counters.messages_old_number += 1;
@@ -56,6 +59,9 @@ impl SimCore {
             // Offered under a higher generation than ours: we lost it and were not told.
             self.owned_gone(id);
         }
+        // Two claims of one node must not meet in the row: each would take what the other got for its own and not held.
+        // Its gateway attaches again, and finds the character here. What it claimed from is older, and gone.
+        self.entering_gone(id, None);
         // An older offer's claim names a row that is gone, so it can never apply: it is simply forgotten.
         let seen = Seen {
             holder: Some(offer.source.clone()),

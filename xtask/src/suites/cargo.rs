@@ -84,7 +84,8 @@ pub fn test(workspace: &Workspace, depth: Depth) -> anyhow::Result<Tally> {
     counted(&mut command)
 }
 
-/// Rules that are left out of the cores on purpose: the simulator has to miss each of them.
+/// Rules that are left out of the cores on purpose: simulator and models have to miss each of them. What they found is
+/// printed.
 pub fn planted(workspace: &Workspace, _: Depth) -> anyhow::Result<Tally> {
     let arguments = [
         "test",
@@ -95,9 +96,33 @@ pub fn planted(workspace: &Workspace, _: Depth) -> anyhow::Result<Tally> {
         "planted-bugs",
         "--test",
         "simulated",
+        "--test",
+        "model",
+        "--test",
+        "model_membership",
         "planted",
+        "--",
+        "--show-output",
     ];
     counted(&mut cargo(workspace, arguments))
+}
+
+/// The models within their deep bounds. In release: there are many millions of states. What was explored is printed.
+pub fn models(workspace: &Workspace, _: Depth) -> anyhow::Result<Tally> {
+    let arguments = [
+        "test",
+        "--locked",
+        "--release",
+        "--package",
+        "uo-server",
+        "--test",
+        "model",
+        "--test",
+        "model_membership",
+        "--",
+        "--nocapture",
+    ];
+    counted(cargo(workspace, arguments).env("UO_MODEL", "deep"))
 }
 
 /// A server killed under load, fifty times, and held to what it had promised.

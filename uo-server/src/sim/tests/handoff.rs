@@ -1,7 +1,7 @@
 use uo_proto::{EntityId, Target};
 
 use super::*;
-use crate::peer::message::HandoffCause;
+use crate::peer::message::{HandoffCause, HandoffOffer};
 
 const ANNA: &str = "Anna";
 
@@ -374,4 +374,68 @@ fn a_stop_in_the_middle_of_a_handoff_loses_nobody() {
     assert!(shard.stopped);
     assert_eq!(shard.owner(id).and_then(|row| row.holder), None);
     assert_eq!(shard.row(id).map(|row| row.last_order), Some(1));
+}
+
+/// An attach and an offer of the same character at one node. Goes red when the offer leaves the attach's claim under way:
+/// that finds its own node in the row, takes it for not held, and pushes out what came with the offer.
+#[test]
+fn an_offer_ends_an_attach_that_is_under_way() {
+    let mut shard = Shard::running();
+    let id = shard.put_character(ANNA, open_tile(&shard));
+    let region = shard.core.config.world.region_at(open_tile(&shard));
+    shard.requests_are(|request| match is_character_claim(request) {
+        true => Fate::Kept,
+        false => Fate::Done,
+    });
+    shard.attach(ANNA, 1, None, 0);
+    assert_eq!(shard.kept_requests.len(), 1, "the attach claims");
+
+    // Another node was faster, and plays and offers it by now.
+    let source = holder("two", 5);
+    let mut character = shard.row(id).expect("it is stored");
+    character.generation = 2;
+    character.last_order = 9;
+    let taken = Request::ClaimCas {
+        right: Right::Character(id),
+        seen: shard.owner(id).as_ref().map(ClaimRow::seen),
+        to: ClaimRow {
+            holder: Some(source.clone()),
+            number: 2,
+            nonce: Nonce(2),
+        },
+    };
+    shard.tables.apply(0, &taken).expect("the tables take it");
+    shard.send(ToSim::HandoffOffer(Box::new(HandoffOffer {
+        char_id: id,
+        generation: 2,
+        source: source.clone(),
+        region,
+        character,
+        attach: None,
+        linger_left_ms: 30_000,
+        walk: None,
+        held: Vec::new(),
+        cause: HandoffCause::Border,
+    })));
+    assert_eq!(shard.attach_refusals(), [AttachRefusal::NotNow]);
+    // The claim of the offer first, then the one of the attach.
+    shard.kept_requests.rotate_left(1);
+    shard.requests_are(|_| Fate::Done);
+    shard.release_requests();
+    shard.pass(500);
+    assert_eq!(shard.generation_of(id), Some(3));
+    assert_eq!(shard.last_order_of(id), Some(9), "as it was offered");
+    assert_eq!(shard.owner(id).map(|row| row.number), Some(3));
+    assert!(shard.is_settled());
+
+    shard.attach(ANNA, 2, None, 0);
+    assert!(shard.attached().is_some(), "the next attach finds it");
+}
+
+fn open_tile(shard: &Shard) -> Pos {
+    let world = shard.core.config.world.clone();
+    (0..64)
+        .map(|y| Pos::new(63, y))
+        .find(|&pos| is_open(world.clone(), pos))
+        .expect("some tile is open")
 }

@@ -12,7 +12,7 @@ pub mod store;
 use stateright::{Model, Property};
 use uo_server::cluster::claim::{Claim, Input};
 use uo_server::identity::BootId;
-use uo_server::planted::{Planted, PlantedBug};
+use uo_server::planted::Planted;
 
 use self::state::{Message, Node, Role, State, Write};
 use self::step::Step;
@@ -261,10 +261,6 @@ impl ClaimModel {
             planted,
             counts: Counts::new(KINDS),
         }
-    }
-
-    fn has(&self, bug: PlantedBug) -> bool {
-        self.planted.has(bug)
     }
 
     fn node_actions(&self, state: &State, node: usize, actions: &mut Vec<Action>) {

@@ -549,7 +549,7 @@ impl Message {
 }
 
 /// Ranks what an attempt or a row names.
-trait Names {
+pub trait Names {
     fn each_boot(&mut self, see: &mut dyn FnMut(&mut BootId));
 }
 
@@ -568,7 +568,8 @@ impl Names for Attempt {
     }
 }
 
-trait Numbered {
+/// Ranks the numbers of what an attempt names and puts there.
+pub trait Numbered {
     fn each_number(&mut self, see: &mut dyn FnMut(&mut u64));
 }
 
@@ -581,7 +582,7 @@ impl Numbered for Attempt {
     }
 }
 
-fn see_holder(named: &mut Option<Holder>, see: &mut dyn FnMut(&mut BootId)) {
+pub fn see_holder(named: &mut Option<Holder>, see: &mut dyn FnMut(&mut BootId)) {
     if let Some(known) = named {
         let mut boot = known.boot;
         see(&mut boot);

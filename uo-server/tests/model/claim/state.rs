@@ -269,7 +269,8 @@ impl fmt::Display for State {
     }
 }
 
-fn brief(claim: &Claim) -> String {
+/// A claim in two words.
+pub fn brief(claim: &Claim) -> String {
     match claim {
         Claim::Free => "free".to_owned(),
         Claim::Reading => "reading".to_owned(),

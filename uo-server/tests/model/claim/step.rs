@@ -4,7 +4,7 @@
 use uo_server::cluster::claim::{Attempt, Claim, Context, Input, Output};
 use uo_server::identity::{BootId, Nonces};
 use uo_server::planted::{Planted, PlantedBug};
-use uo_server::store::{ClaimRow, Seen, Stamp};
+use uo_server::store::{Seen, Stamp};
 
 use super::state::{Answer, Broken, Dirty, Message, Node, Role, Slot, State, Write, holder};
 use super::store::{Data, Late, applies, send};

@@ -1,0 +1,72 @@
+//! What is explored: how much may go wrong, and how much is going on.
+
+/// The bounds of one exploration.
+#[derive(Clone, Debug)]
+pub struct Bounds {
+    pub name: &'static str,
+    pub nodes: u8,
+    pub crashes: u8,
+    pub fences: u8,
+    /// Answers that are late or lost.
+    pub unknown: u8,
+    /// Deeds whose fate is in doubt at a time; 0: nobody does anything.
+    pub deeds: u8,
+    /// Whether the object comes and goes; not while a write of it is under way that nobody waits for.
+    pub objects: bool,
+    /// Whether holders offer what they have.
+    pub offers: bool,
+    /// Whether the safety net reads rows back.
+    pub lease_check: bool,
+    /// Whether stamps run out.
+    pub renews: bool,
+}
+
+/// One of each fault, and everything to lose.
+pub const SMALL: Bounds = Bounds {
+    name: "claims",
+    nodes: 2,
+    crashes: 1,
+    fences: 1,
+    unknown: 1,
+    deeds: 1,
+    objects: true,
+    offers: true,
+    lease_check: false,
+    renews: false,
+};
+
+/// What is explored in minutes.
+pub const USUAL: &[Bounds] = &[
+    Bounds {
+        name: "claims: unknown outcomes",
+        deeds: 0,
+        objects: false,
+        ..SMALL
+    },
+    Bounds {
+        name: "claims: what was saved",
+        unknown: 0,
+        objects: false,
+        ..SMALL
+    },
+    Bounds {
+        name: "claims: late writes",
+        unknown: 0,
+        deeds: 0,
+        ..SMALL
+    },
+    Bounds {
+        name: "claims: stamps run out",
+        unknown: 0,
+        objects: false,
+        renews: true,
+        ..SMALL
+    },
+];
+
+/// What is explored at night.
+pub const DEEP: &[Bounds] = &[Bounds {
+    name: "claims: what was saved, unknown outcomes",
+    objects: false,
+    ..SMALL
+}];

@@ -14,6 +14,7 @@ mod simulated {
     pub mod dice;
     pub mod faults;
     pub mod ledger;
+    pub mod lies;
     pub mod network;
     pub mod node;
     pub mod nodes;

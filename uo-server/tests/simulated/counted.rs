@@ -47,8 +47,13 @@ counts! {
         pub crashes,
         pub stops,
         pub pauses,
+        pub panics,
         /// Falls of a fence.
         pub fences,
+        /// Boots that went on as others, having been declared dead.
+        pub rebirths,
+        /// Processes that ended because another had their name.
+        pub names_taken,
         pub handoffs,
         pub reclaims,
         pub pins,

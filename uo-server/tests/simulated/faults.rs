@@ -3,7 +3,7 @@
 use uo_server::Millis;
 use uo_server::gateway::core as gateway;
 use uo_server::identity::BootId;
-use uo_server::sim::core as sim;
+use uo_server::sim::member;
 use uo_server::store::Right;
 
 use super::node::{self, Lane, Node};
@@ -12,6 +12,8 @@ use super::shard::{Event, Shard};
 
 /// A stopped process is given up by those that are linked to it after about this long, if at all.
 const SILENCE_MS: (Millis, Millis) = (500, 4_000);
+/// How long after a panic a sim is started again.
+const AFTER_PANIC_MS: Millis = 700;
 
 impl Shard {
     pub(super) fn fault(&mut self, fault: Fault) {
@@ -25,7 +27,7 @@ impl Shard {
             }
             Fault::Kill(node, down) => self.kill(node, down),
             Fault::Stop(node, down) => self.stop(node, down),
-            Fault::Panic(index) => self.kill(Node::Sim(index), 500),
+            Fault::Panic(index) => self.panic(index),
             Fault::Pause(node, length) => self.pause(node, length),
             Fault::PauseSims(length) => {
                 for index in 0..self.plan.sims {
@@ -69,10 +71,23 @@ impl Shard {
     }
 
     fn stop(&mut self, node: Node, down: Millis) {
+        if self.is_paused(node) {
+            return;
+        }
         self.machine(node).starts_after = down;
         match node {
-            Node::Sim(index) => self.give_sim(index, sim::Input::Stop),
+            Node::Sim(index) => self.give_sim(index, member::Input::Stop),
             Node::Gateway(index) => self.give_gateway(index, gateway::Input::Stop),
+        }
+    }
+
+    /// The tick thread panicked: its shell declares the boot dead, and ends.
+    fn panic(&mut self, index: usize) {
+        let node = Node::Sim(index);
+        if self.is_up(node) && !self.is_paused(node) {
+            self.counted.panics += 1;
+            self.declare_dead(index);
+            self.kill(node, AFTER_PANIC_MS);
         }
     }
 
@@ -89,9 +104,6 @@ impl Shard {
         self.note(|| format!("{} is down", node.name()));
         self.collect_counters(node);
         self.store.forget((node, self.life(node)));
-        if let Some(boot) = self.boot(node) {
-            self.store.bury(boot);
-        }
         match node {
             Node::Sim(index) => {
                 self.sims[index] = None;
@@ -160,6 +172,9 @@ impl Shard {
 
     /// Whatever a boot had in memory only is lost: with its process, or with its right to tell anybody.
     pub(super) fn note_loss(&mut self, boot: BootId) {
+        if !self.lost.insert(boot) {
+            return;
+        }
         for index in 0..self.clients.len() {
             let row = self
                 .store
@@ -183,9 +198,6 @@ impl Shard {
             Some((Node::Gateway(known.gateway), Lane::Conn(conn.0)))
         };
         match event {
-            Event::Take(index, ..) | Event::Dead(index, ..) => {
-                Some((Node::Sim(*index), Lane::Alone(0)))
-            }
             Event::Tick(node, _) => Some((*node, Lane::Tick)),
             Event::Wake(index, _) => Some((Node::Gateway(*index), Lane::Alarm)),
             Event::Deliver { link, .. } => Some((link.1, Lane::Link(link.0))),

@@ -6,7 +6,7 @@ use uo_server::Millis;
 use uo_server::gateway::core as gateway;
 use uo_server::identity::{Holder, NodeName};
 use uo_server::peer::Message;
-use uo_server::sim::core as sim;
+use uo_server::sim::member;
 
 use super::node::{self, Node};
 use super::queue::InOrder;
@@ -107,7 +107,7 @@ impl Shard {
         match (link.1, message) {
             (Node::Sim(index), Message::ToSim(message)) => {
                 self.note(|| format!("{} -> sim-{}: {message:?}", from.node, index + 1));
-                self.give_sim(index, sim::Input::Peer { from, message });
+                self.give_sim(index, member::Input::Peer { from, message });
             }
             (Node::Gateway(index), Message::ToGateway(message)) => {
                 self.note(|| format!("{} -> gw-{}: {message:?}", from.node, index + 1));
@@ -202,7 +202,7 @@ impl Shard {
         }
         let node = gone.name();
         match at {
-            Node::Sim(index) => self.give_sim(index, sim::Input::PeerLost { node }),
+            Node::Sim(index) => self.give_sim(index, member::Input::PeerLost { node }),
             Node::Gateway(index) => self.give_gateway(index, gateway::Input::PeerLost { node }),
         }
         self.tell_linked(at);

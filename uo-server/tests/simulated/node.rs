@@ -80,6 +80,8 @@ pub struct Machine {
     pub clock: Clock,
     /// Which start of its process it is.
     pub life: u32,
+    /// How far its time of day is ahead. Every start finds another: somebody set it meanwhile.
+    pub time_of_day: Millis,
     /// Its process was stopped and handles nothing: since when.
     pub paused_since: Option<Millis>,
     /// Which pause it is.
@@ -110,6 +112,7 @@ impl Machine {
         Machine {
             clock,
             life: 0,
+            time_of_day: 0,
             paused_since: None,
             pauses: 0,
             starts_after: 500,

@@ -2,42 +2,53 @@
 
 use std::sync::Arc;
 
-use uo_proto::Limits;
+use uo_proto::{Limits, RegionId};
 use uo_server::Millis;
+use uo_server::cluster::core::{self as cluster, ClusterConfig, ClusterCore, ExitReason};
+use uo_server::cluster::timing::Timing;
 use uo_server::gateway::core::{self as gateway, GatewayCore};
-use uo_server::identity::{BootId, Holder};
-use uo_server::sim::core::{self as sim, SimConfig, SimCore};
-use uo_server::store::{Request, Right};
+use uo_server::identity::{BootId, Holder, NodeName};
+use uo_server::sim::core::{SimConfig, SimCore};
+use uo_server::sim::member::{self, Member};
+use uo_server::store::row::Role;
+use uo_server::store::{Life, Request};
 
-use super::node::{GATEWAYS, Machine, Node};
+use super::node::{Machine, Node};
 use super::shard::{Event, Shard};
-use super::store::Ticket;
+use super::store::{Step, Ticket};
 
 const TICK_MS: Millis = 50;
+/// How far apart the times of day of two starts are at most.
+const TIME_OF_DAY_MS: Millis = 10_000;
 
 /// The process of a sim.
 pub struct SimNode {
-    core: SimCore,
-    me: Holder,
+    member: Member,
 }
 
 impl SimNode {
     pub fn core(&self) -> &SimCore {
-        &self.core
+        self.member.sim_core()
+    }
+
+    pub fn counters(&self) -> member::Counters {
+        self.member.counters()
     }
 
     pub fn me(&self) -> Holder {
-        self.me.clone()
+        self.member.me().clone()
     }
 
+    /// As of what it was given last.
     pub fn may_act(&self) -> bool {
-        !self.core.is_fenced()
+        self.member.cluster_core().may_act()
     }
 }
 
 /// The process of a gateway.
 pub struct GatewayNode {
     core: GatewayCore,
+    cluster: ClusterCore,
     me: Holder,
     wake_at: Millis,
 }
@@ -86,7 +97,10 @@ impl Shard {
         if self.is_up(node) {
             return;
         }
-        self.machine(node).life += 1;
+        let time_of_day = self.dice.below(TIME_OF_DAY_MS);
+        let machine = self.machine(node);
+        machine.time_of_day = time_of_day;
+        machine.life += 1;
         let life = self.life(node);
         let me = Holder {
             node: node.name(),
@@ -106,46 +120,31 @@ impl Shard {
         BootId(u128::from(self.dice.next()) << 64 | u128::from(self.dice.next()))
     }
 
+    fn cluster_config(&self, me: &Holder, role: Role) -> ClusterConfig {
+        ClusterConfig {
+            me: me.clone(),
+            role,
+            regions: RegionId::count(self.world.size()),
+            demand_driven: false,
+            others_are_dead: false,
+            peer: None,
+            clients: Vec::new(),
+            timing: Timing::default(),
+            planted: self.tampering.planted,
+        }
+    }
+
     fn start_sim(&mut self, index: usize, me: Holder) {
-        let mut config = SimConfig::alone(me.clone(), self.world.clone());
-        config.told = (0..GATEWAYS)
-            .map(|index| Node::Gateway(index).name())
-            .collect();
+        let cluster = self.cluster_config(&me, Role::Sim);
+        let mut config = SimConfig::alone(me, self.world.clone());
+        config.told = Vec::new();
         config.linger_ms = self.plan.linger_ms;
         config.checkpoint_ms = self.plan.checkpoint_ms;
         config.stamps_max = self.plan.stamps_max;
         config.planted = self.tampering.planted;
-        let core = SimCore::new(config);
-        self.sims[index] = Some(SimNode { core, me });
-        self.give_sim(index, sim::Input::Fence { fallen: false });
-        let life = self.life(Node::Sim(index));
-        for region in self.world.clone().regions() {
-            self.queue.push(self.now, Event::Take(index, life, region));
-        }
-    }
-
-    /// The only sim there is takes every region, and everybody before it is dead.
-    pub(super) fn take(&mut self, index: usize, life: u32, region: uo_proto::RegionId) {
-        if self.life(Node::Sim(index)) == life {
-            let row = self.store.claim(Right::Region(region));
-            self.give_sim(index, sim::Input::Take { region, row });
-        }
-    }
-
-    fn hear(&mut self, index: usize, news: sim::News) {
-        let life = self.life(Node::Sim(index));
-        match news {
-            sim::News::Gone { region, .. } => {
-                let again = self.now + TICK_MS;
-                self.queue.push(again, Event::Take(index, life, region));
-            }
-            sim::News::Suspect { boot } => {
-                let found_out = self.now + TICK_MS;
-                self.queue.push(found_out, Event::Dead(index, life, boot));
-            }
-            sim::News::Drained => self.stopped(Node::Sim(index)),
-            _ => {}
-        }
+        let now = self.clock(Node::Sim(index));
+        let member = Member::new(cluster, config, now);
+        self.sims[index] = Some(SimNode { member });
     }
 
     fn start_gateway(&mut self, index: usize, me: Holder) {
@@ -163,8 +162,11 @@ impl Shard {
             },
             seed: self.dice.next(),
         });
+        let config = self.cluster_config(&me, Role::Gateway);
+        let now = self.clock(Node::Gateway(index));
         self.gateways[index] = Some(GatewayNode {
             core,
+            cluster: ClusterCore::new(config, now),
             me,
             wake_at: 0,
         });
@@ -179,12 +181,15 @@ impl Shard {
         }
         let next = self.after(node, TICK_MS);
         self.queue.push(next, Event::Tick(node, life));
-        let Node::Sim(index) = node else {
-            return Ok(());
-        };
-        self.give_sim(index, sim::Input::Tick { parallel: false });
-        self.watch_sim(index)?;
-        self.try_to_freeze()
+        match node {
+            Node::Gateway(index) => self.give_observer(index, cluster::Input::Tick),
+            Node::Sim(index) => {
+                self.give_sim(index, member::Input::Tick { parallel: false });
+                self.watch_sim(index)?;
+                self.try_to_freeze()?;
+            }
+        }
+        Ok(())
     }
 
     /// Once nobody is on the way between two battles, the feeds of one more tick of each sim show everything: nothing moves
@@ -194,7 +199,7 @@ impl Shard {
             return Ok(());
         }
         for index in 0..self.plan.sims {
-            self.give_sim(index, sim::Input::Tick { parallel: false });
+            self.give_sim(index, member::Input::Tick { parallel: false });
             self.watch_sim(index)?;
         }
         if self.is_everybody_placed() {
@@ -205,31 +210,99 @@ impl Shard {
     }
 
     /// Gives a sim an input and carries out what it wants.
-    pub(super) fn give_sim(&mut self, index: usize, input: sim::Input) {
-        let now = self.clock(Node::Sim(index));
-        let Some(node) = &mut self.sims[index] else {
+    pub(super) fn give_sim(&mut self, index: usize, input: member::Input) {
+        let node = Node::Sim(index);
+        let now = self.clock(node);
+        let Some(sim) = &mut self.sims[index] else {
             return;
         };
         let mut effects = Vec::new();
-        node.core.handle(now, input, &mut effects);
-        let me = node.me.clone();
+        sim.member.handle(now, input, &mut effects);
         for effect in effects {
             match effect {
-                sim::Effect::Send { to, message } => {
+                member::Effect::Send { from, to, message } => {
                     if let Err(why) = self.note_saved(index, &message) {
                         self.broken.get_or_insert(why);
                     }
-                    self.send(Node::Sim(index), &me, &to, message);
+                    self.send(node, &from, &to, message);
                 }
-                sim::Effect::Store { ticket, request } => {
+                member::Effect::Store { ticket, request } => {
                     if let Err(why) = self.note_seal(index, &request) {
                         self.broken.get_or_insert(why);
                     }
-                    self.ask(Node::Sim(index), Ticket::Core(ticket), request);
+                    self.ask(node, Ticket::Member(ticket), request);
                 }
-                sim::Effect::News(news) => self.hear(index, news),
+                member::Effect::Sims { .. } => {} // For a gateway of the same process.
+                member::Effect::WantBoot => {
+                    let boot = self.new_boot();
+                    self.note(|| format!("{} goes on as {boot:?}", node.name()));
+                    self.give_sim(index, member::Input::NewBoot { boot });
+                }
+                member::Effect::Exit { why } => self.exited(node, why),
             }
         }
+    }
+
+    /// A sim ended by itself.
+    fn exited(&mut self, node: Node, why: ExitReason) {
+        self.note(|| format!("{}: {why}", node.name()));
+        if let ExitReason::NameTaken { .. } = why {
+            self.counted.names_taken += 1;
+        }
+        self.stopped(node);
+    }
+
+    /// The shell of a sim that can do no more declares its boot dead.
+    pub(super) fn declare_dead(&mut self, index: usize) {
+        let Some(sim) = &self.sims[index] else {
+            return;
+        };
+        let (boot, life) = (sim.me().boot, sim.member.cluster_core().observe().life);
+        if life > 0 {
+            let death = Request::LifeCas {
+                boot,
+                from: Some(Life::Alive(life)),
+                to: Life::Dead,
+            };
+            self.ask(Node::Sim(index), Ticket::Nobody, death);
+        }
+    }
+
+    /// Gives the part of a gateway that watches the others an input.
+    fn give_observer(&mut self, index: usize, input: cluster::Input) {
+        let node = Node::Gateway(index);
+        let now = self.clock(node);
+        let Some(gateway) = &mut self.gateways[index] else {
+            return;
+        };
+        let mut effects = Vec::new();
+        gateway.cluster.handle(now, input, &mut effects);
+        for effect in effects {
+            match effect {
+                cluster::Effect::Store { ticket, request } => {
+                    self.ask(node, Ticket::Cluster(ticket), request);
+                }
+                cluster::Effect::Members(_) => self.tell_members(index),
+                cluster::Effect::Exit { why } => self.exited(node, why),
+                // A gateway acts on nobody's behalf.
+                _ => {}
+            }
+        }
+    }
+
+    /// A gateway is told which sims it may ask: those that are not presumed gone and to which there is a link.
+    fn tell_members(&mut self, index: usize) {
+        let linked = self.linked(Node::Gateway(index));
+        let linked: Vec<NodeName> = linked.into_iter().map(Node::name).collect();
+        let Some(gateway) = &self.gateways[index] else {
+            return;
+        };
+        let members = gateway.cluster.members().iter();
+        let alive = members
+            .filter(|it| it.role != Role::Gateway && linked.contains(&it.holder.node))
+            .map(|member| member.holder.clone())
+            .collect();
+        self.give_gateway(index, gateway::Input::Members { alive });
     }
 
     /// Gives a gateway an input and carries out what it wants.
@@ -247,7 +320,7 @@ impl Shard {
                     self.send(Node::Gateway(index), &me, &to, message);
                 }
                 gateway::Effect::Store { ticket, request } => {
-                    self.ask(Node::Gateway(index), Ticket::Core(ticket), request);
+                    self.ask(Node::Gateway(index), Ticket::Gateway(ticket), request);
                 }
                 gateway::Effect::Write { conn, frames, ping } => self.write(conn, frames, ping),
                 gateway::Effect::Close {
@@ -300,23 +373,25 @@ impl Shard {
 
     /// A node is told whom it is linked to.
     pub(super) fn tell_linked(&mut self, node: Node) {
-        let Node::Gateway(index) = node else { return };
-        let alive = self.linked(node).into_iter();
-        let alive = alive.filter_map(|sim| match sim {
-            Node::Sim(sim) => self.sims[sim].as_ref().map(SimNode::me),
-            Node::Gateway(_) => None,
-        });
-        let alive = alive.collect();
-        self.give_gateway(index, gateway::Input::Members { alive });
+        match node {
+            Node::Sim(index) => {
+                let linked = self.linked(node);
+                let nodes = linked.into_iter().map(Node::name).collect();
+                self.give_sim(index, member::Input::Linked { nodes });
+            }
+            Node::Gateway(index) => self.tell_members(index),
+        }
     }
 
     fn ask(&mut self, node: Node, ticket: Ticket, request: Request) {
         self.fold(&request);
         let asker = (node, self.life(node));
+        let time_of_day = self.machines[&node].time_of_day;
         self.note(|| format!("{} asks {request:?}", node.name()));
         if let Err(why) = self.store.inspect(&request) {
             self.broken.get_or_insert(why);
         }
+        let asker = (asker, time_of_day);
         let steps = self.store.ask(self.now, &self.plan, asker, ticket, request);
         for (at, step) in steps {
             self.queue.push(at, Event::Store(step));
@@ -327,7 +402,7 @@ impl Shard {
         let ((node, life), ticket, reply) = match self.store.answer(self.now, id) {
             Some(Ok(answered)) => answered,
             Some(Err(later)) => {
-                let answer = Event::Store(super::store::Step::Answer(id));
+                let answer = Event::Store(Step::Answer(id));
                 return self.queue.push(later, answer);
             }
             None => return,
@@ -337,12 +412,16 @@ impl Shard {
         }
         self.note(|| format!("{} is answered {reply:?}", node.name()));
         match (node, ticket) {
-            (Node::Sim(index), Ticket::Core(ticket)) => {
-                self.give_sim(index, sim::Input::Store { ticket, reply });
+            (Node::Sim(index), Ticket::Member(ticket)) => {
+                self.give_sim(index, member::Input::Store { ticket, reply });
             }
-            (Node::Gateway(index), Ticket::Core(ticket)) => {
+            (Node::Gateway(index), Ticket::Gateway(ticket)) => {
                 self.give_gateway(index, gateway::Input::Store { ticket, reply });
             }
+            (Node::Gateway(index), Ticket::Cluster(ticket)) => {
+                self.give_observer(index, cluster::Input::Store { ticket, reply });
+            }
+            _ => {}
         }
     }
 }

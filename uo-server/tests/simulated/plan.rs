@@ -111,7 +111,7 @@ pub struct Plan {
 impl Plan {
     pub fn of(seed: u64) -> Plan {
         let mut dice = Dice::new(seed);
-        let sims = 1;
+        let sims = dice.pick(&[1, 2, 2, 3, 3]);
         let mut plan = Plan {
             seed,
             world: dice.below(4),

@@ -77,6 +77,12 @@ impl Promises {
                 ));
             }
         }
+        // What nobody ever saw there was never there.
+        if let Some(stranger) = now.values().find(|it| !self.objects.contains_key(&it.key)) {
+            return Err(format!(
+                "{stranger:?} came back under epoch {epoch} from nowhere"
+            ));
+        }
         self.loaded.insert((region, epoch), now);
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! A shard in virtual time: the real cores, and between them a store and a network that a seed makes good or bad.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
 
 use rustc_hash::FxHasher;
@@ -8,7 +8,7 @@ use uo_proto::{ClientMsg, Encoding};
 use uo_server::Millis;
 use uo_server::gateway::core::ConnId;
 use uo_server::gateway::frames::Frames;
-use uo_server::identity::Holder;
+use uo_server::identity::{BootId, Holder};
 use uo_server::peer::Message;
 use uo_server::planted::Planted;
 use uo_server::store::Right;
@@ -52,8 +52,6 @@ pub enum Downward {
 pub enum Event {
     /// A node's clock has gone on by a tick, in this life of its process.
     Tick(Node, u32),
-    Take(usize, u32, uo_proto::RegionId),
-    Dead(usize, u32, uo_server::identity::BootId),
     /// An alarm of a gateway.
     Wake(usize, u32),
     Deliver {
@@ -130,6 +128,8 @@ pub struct Shard {
     pub(super) turns: Vec<Dice>,
     pub(super) ledger: Ledger,
     pub(super) watch: Watch,
+    /// Boots whose process ended, or that were declared dead.
+    pub(super) lost: BTreeSet<BootId>,
     /// A promise that was broken where nobody can say so at once.
     pub(super) broken: Option<String>,
     pub(super) is_recovering: bool,
@@ -153,7 +153,7 @@ impl Shard {
             .collect();
         let clocks = plan.clocks.iter();
         let mut shard = Shard {
-            store: ModelStore::new(dice.fork(2), plan.skews_ms),
+            store: ModelStore::new(dice.fork(2), plan.skews_ms, tampering.planted),
             turns: (0..plan.players as u64)
                 .map(|n| dice.fork(100 + n))
                 .collect(),
@@ -172,6 +172,7 @@ impl Shard {
             clients,
             ledger: Ledger::default(),
             watch: Watch::default(),
+            lost: BTreeSet::new(),
             broken: None,
             is_recovering: false,
             freezes_at: None,
@@ -249,12 +250,6 @@ impl Shard {
         }
         match event {
             Event::Tick(node, life) => self.tick(node, life)?,
-            Event::Take(index, life, region) => self.take(index, life, region),
-            Event::Dead(index, life, boot) => {
-                if self.life(Node::Sim(index)) == life {
-                    self.give_sim(index, uo_server::sim::core::Input::Dead { boot });
-                }
-            }
             Event::Wake(index, life) => self.wake(index, life),
             Event::Deliver {
                 link,
@@ -295,12 +290,9 @@ impl Shard {
             Some(Happening::Died(boot)) => self.note_loss(boot),
             Some(Happening::Claimed(Right::Character(char_id), holder)) => {
                 // Claimed for somebody who is gone already: what the one before had in memory is gone with it.
-                let is_alive = (0..self.plan.sims).any(|index| {
-                    let node = Node::Sim(index);
-                    self.boot(node) == Some(holder.boot)
-                });
+                let is_lost = self.lost.contains(&holder.boot);
                 let player = self.clients.iter().position(|it| it.char_id == char_id);
-                if let (Some(player), false) = (player, is_alive) {
+                if let (Some(player), true) = (player, is_lost) {
                     self.note_loss_of(player);
                 }
             }

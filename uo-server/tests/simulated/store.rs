@@ -4,13 +4,17 @@
 use std::collections::BTreeMap;
 
 use uo_server::Millis;
+use uo_server::cluster::core as cluster;
 use uo_server::identity::{BootId, Holder};
+use uo_server::planted::Planted;
 use uo_server::sim::core as sim;
+use uo_server::sim::member;
 use uo_server::store::tables::Tables;
 use uo_server::store::{ClaimRow, Life, Reply, Request, Right, Stamp, StoreError};
 
 use super::counted::StoreCounts;
 use super::dice::Dice;
+use super::lies::{Lies, read_claim};
 use super::node::Node;
 use super::plan::{COORDINATORS, Plan};
 
@@ -27,7 +31,11 @@ pub type Asker = (Node, u32);
 /// Which part of a node asked, and what it calls its question.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ticket {
-    Core(sim::Ticket),
+    Member(member::Ticket),
+    Gateway(sim::Ticket),
+    Cluster(cluster::Ticket),
+    /// Nobody waits for the answer.
+    Nobody,
 }
 
 /// What an answer comes to.
@@ -40,6 +48,8 @@ struct Call {
     ticket: Ticket,
     request: Request,
     coordinator: usize,
+    /// The time of day at its asker, which only a planted fault looks at.
+    stamp: Millis,
     gives_up_at: Millis,
     /// What will be answered, once that is known.
     answer: Option<Answer>,
@@ -68,6 +78,7 @@ pub enum Happening {
 #[derive(Debug)]
 pub struct ModelStore {
     pub tables: Tables,
+    lies: Lies,
     dice: Dice,
     skews_ms: [u64; COORDINATORS],
     calls: BTreeMap<u64, Call>,
@@ -84,9 +95,10 @@ pub struct ModelStore {
 }
 
 impl ModelStore {
-    pub fn new(dice: Dice, skews_ms: [u64; COORDINATORS]) -> ModelStore {
+    pub fn new(dice: Dice, skews_ms: [u64; COORDINATORS], planted: Planted) -> ModelStore {
         ModelStore {
             tables: Tables::default(),
+            lies: Lies::new(planted),
             dice,
             skews_ms,
             calls: BTreeMap::new(),
@@ -151,7 +163,7 @@ impl ModelStore {
         &mut self,
         now: Millis,
         plan: &Plan,
-        asker: Asker,
+        (asker, time_of_day): (Asker, Millis),
         ticket: Ticket,
         request: Request,
     ) -> Vec<(Millis, Step)> {
@@ -169,6 +181,7 @@ impl ModelStore {
             ticket,
             request,
             coordinator: dice.below(COORDINATORS as u64) as usize,
+            stamp: now + time_of_day,
             gives_up_at,
             answer: None,
             is_answered: false,
@@ -208,7 +221,8 @@ impl ModelStore {
             return Ok(None);
         };
         let here = BEGIN_MS + now + self.skews_ms[call.coordinator];
-        let reply = self.tables.apply(here, &call.request);
+        let (stamp, request) = (call.stamp, &call.request);
+        let reply = self.lies.apply(&mut self.tables, here, stamp, request);
         self.counts.late_writes += u64::from(call.is_answered);
         let request = call.request.clone();
         let happened = match &reply {
@@ -306,25 +320,15 @@ impl ModelStore {
     /// A process died: of what it had sent, half never leaves its machine.
     pub fn forget(&mut self, asker: Asker) {
         let dice = &mut self.dice;
-        self.calls
-            .retain(|_, call| call.asker != asker || dice.chance(50));
+        self.calls.retain(|_, call| {
+            let is_sent = call.asker != asker || call.ticket == Ticket::Nobody;
+            is_sent || dice.chance(50)
+        });
     }
 
     /// The row of a right, as it is.
     pub fn claim(&mut self, right: Right) -> Option<ClaimRow> {
-        let request = Request::ClaimRead {
-            right,
-            serial: true,
-        };
-        match self.tables.apply(0, &request) {
-            Ok(Reply::Claim(row)) => row,
-            _ => None,
-        }
-    }
-
-    /// A process has ended, and its store knows.
-    pub fn bury(&mut self, boot: BootId) {
-        self.lives.insert(boot, Life::Dead);
+        read_claim(&mut self.tables, right)
     }
 
     /// Whether a boot was declared dead.

@@ -173,7 +173,9 @@ impl Shard {
             self.counted.pins += counters.pins;
             self.counted.duplicates += counters.orders_duplicate;
             self.counted.renewals += counters.renewals;
-            self.counted.fences += counters.fences;
+            let standing = sim.counters();
+            self.counted.fences += standing.fence_falls;
+            self.counted.rebirths += standing.rebirths;
         }
     }
 }

@@ -120,7 +120,7 @@ impl Fleet {
             .collect()
     }
 
-    /// Watches until every node acts and all `regions` are held by one each.
+    /// Watches until every node acts and knows of all others, and all `regions` are held by one each.
     pub async fn settle(&mut self, regions: usize, within: Duration) -> anyhow::Result<()> {
         self.look_closely(false);
         // Whoever was started a moment ago has not answered since.
@@ -151,9 +151,19 @@ impl Fleet {
                 && self.look(node).is_some_and(|look| !look.is_fenced)
         };
         let served = |node| self.look(node).map_or(0, |look| look.regions.len());
+        let looks = || (0..self.nodes.len()).filter_map(|node| self.look(node));
+        let know_each_other =
+            looks().all(|look| looks().all(|other| look.members.contains(&other.boot)));
         (0..self.nodes.len()).all(answered)
+            && know_each_other
             && self.held_by(|_| true).len() == regions
             && (0..self.nodes.len()).map(served).sum::<usize>() == regions
+    }
+
+    /// Deaths that those nodes learned of, summed.
+    pub fn deaths_known(&self, counts: impl Fn(usize) -> bool) -> u64 {
+        let nodes = (0..self.nodes.len()).filter(|&node| counts(node));
+        nodes.filter_map(|node| Some(self.look(node)?.deaths)).sum()
     }
 
     /// A node that ended by itself.

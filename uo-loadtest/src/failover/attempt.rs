@@ -31,7 +31,9 @@ pub struct Outcome {
     pub sim: String,
     /// How many regions it held.
     pub regions: usize,
-    /// When the first of them was held again.
+    /// When the first of the others knew of the death.
+    pub detected_ms: Option<u64>,
+    /// When the first of its regions was held again.
     pub first_ms: Option<u64>,
     /// When all were.
     pub held_ms: Option<u64>,
@@ -39,6 +41,14 @@ pub struct Outcome {
     pub back_ms: u64,
     /// What was wrong.
     pub violations: Vec<String>,
+}
+
+/// When the others took over, in milliseconds from the fault.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Takeover {
+    detected_ms: Option<u64>,
+    first_ms: Option<u64>,
+    held_ms: Option<u64>,
 }
 
 /// A fault that is about to happen.
@@ -83,7 +93,7 @@ impl<'a> Attempt<'a> {
             .look
             .ok()
             .map(|look| Wake::new(look, hit_ms.saturating_sub(before.sent_ms)));
-        let (first_ms, held_ms) = self.takeover(fleet, victim, hit_ms).await;
+        let takeover = self.takeover(fleet, victim, hit_ms).await;
         let back_ms = match self.arguments.fault {
             Fault::Kill | Fault::Panic => self.restart(fleet, victim).await?,
             Fault::Pause => {
@@ -91,7 +101,7 @@ impl<'a> Attempt<'a> {
                     (hit_ms + self.arguments.pause_seconds * 1_000).saturating_sub(fleet.now_ms());
                 fleet.pass(rest).await;
                 let wake = wake.context("the sim showed nothing before its pause")?;
-                self.wake_up(fleet, victim, &wake).await?
+                self.wake_up(fleet, victim, wake).await?
             }
         };
         fleet.settle(self.regions, WHOLE_WITHIN).await?;
@@ -99,8 +109,9 @@ impl<'a> Attempt<'a> {
             number: self.number,
             sim: fleet.nodes[victim].name().to_owned(),
             regions: lost,
-            first_ms,
-            held_ms,
+            detected_ms: takeover.detected_ms,
+            first_ms: takeover.first_ms,
+            held_ms: takeover.held_ms,
             back_ms,
             violations: texts(fleet.take_violations()),
         })
@@ -138,37 +149,35 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Watches until the others hold everything: when they held the first further region, and when all.
-    async fn takeover(
-        &self,
-        fleet: &mut Fleet,
-        victim: usize,
-        hit_ms: u64,
-    ) -> (Option<u64>, Option<u64>) {
+    /// Watches until the others hold everything.
+    async fn takeover(&self, fleet: &mut Fleet, victim: usize, hit_ms: u64) -> Takeover {
         let bar_ms = self.arguments.bar_ms();
         let others = move |node: usize| node != victim;
-        let before = fleet.held_by(others).len();
-        let mut first_ms = None;
-        let regions = self.regions;
-        let all_ms = fleet
-            .until(bar_ms + PATIENCE_MS, |fleet, sample| {
-                let held = fleet.held_by(others).len();
-                if held > before && first_ms.is_none() {
-                    first_ms = Some(sample.received_ms - hit_ms);
-                }
-                held == regions
-            })
-            .await
-            .map(|at_ms| at_ms - hit_ms);
-        let first_ms = first_ms.or(all_ms);
-        if all_ms.is_none_or(|all_ms| all_ms > bar_ms) {
+        let (held, deaths) = (fleet.held_by(others).len(), fleet.deaths_known(others));
+        let mut takeover = Takeover::default();
+        let watched = fleet.until(bar_ms + PATIENCE_MS, |fleet, sample| {
+            let at_ms = Some(sample.received_ms.saturating_sub(hit_ms));
+            let held_now = fleet.held_by(others).len();
+            if fleet.deaths_known(others) > deaths {
+                takeover.detected_ms = takeover.detected_ms.or(at_ms);
+            }
+            if held_now > held {
+                takeover.first_ms = takeover.first_ms.or(at_ms);
+            }
+            if held_now == self.regions {
+                takeover.held_ms = at_ms;
+            }
+            takeover.held_ms.is_some()
+        });
+        watched.await;
+        if takeover.held_ms.is_none_or(|held_ms| held_ms > bar_ms) {
             fleet.note([Violation::NotHeld {
                 held: fleet.held_by(others).len(),
-                regions,
+                regions: self.regions,
                 within_ms: bar_ms,
             }]);
         }
-        (first_ms, all_ms)
+        takeover
     }
 
     /// A new process under the same name, until it acts.
@@ -192,7 +201,12 @@ impl<'a> Attempt<'a> {
     }
 
     /// Lets a paused process go on, and judges everything that it shows until it has started over.
-    async fn wake_up(&self, fleet: &mut Fleet, victim: usize, wake: &Wake) -> anyhow::Result<u64> {
+    async fn wake_up(
+        &self,
+        fleet: &mut Fleet,
+        victim: usize,
+        mut wake: Wake,
+    ) -> anyhow::Result<u64> {
         fleet.look_closely(true);
         let woken_ms = fleet.now_ms();
         fleet.nodes[victim].resume()?;

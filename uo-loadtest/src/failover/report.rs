@@ -53,10 +53,11 @@ impl Report {
             .filter(|outcome| outcome.violations.is_empty());
         format!(
             "{} of {} tries kept every rule and the bar of {} ms\n\
-             first region held again: {}\nevery region held again: {}\nback: {}",
+             its death known: {}\nfirst region held again: {}\nevery region held again: {}\nback: {}",
             good.count(),
             self.tries.len(),
             self.bar_ms,
+            of(|outcome| outcome.detected_ms),
             of(|outcome| outcome.first_ms),
             of(|outcome| outcome.held_ms),
             of(|outcome| Some(outcome.back_ms)),
@@ -75,10 +76,11 @@ impl Report {
 pub fn line(outcome: &Outcome, bar_ms: u64) -> String {
     let ms = |time: Option<u64>| time.map_or("never".into(), |ms| format!("{ms} ms"));
     format!(
-        "try {:>2}: {} with {} regions; the first is held again after {}, all after {} (bar {bar_ms} ms); back in {} ms{}",
+        "try {:>2}: {} with {} regions; known dead after {}, the first held again after {}, all after {} (bar {bar_ms} ms); back in {} ms{}",
         outcome.number,
         outcome.sim,
         outcome.regions,
+        ms(outcome.detected_ms),
         ms(outcome.first_ms),
         ms(outcome.held_ms),
         outcome.back_ms,

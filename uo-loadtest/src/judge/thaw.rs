@@ -238,6 +238,7 @@ mod tests {
     fn page(tick: u64, x: u16, session: u64) -> Value {
         json!({
             "boot": "ab",
+            "cluster": {"life": 1, "members": []},
             "sim": {
                 "fenced": true,
                 "counters": {},

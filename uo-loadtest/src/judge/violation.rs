@@ -51,6 +51,8 @@ pub enum Violation {
         ticks: u64,
         newest: u64,
     },
+    #[error("boot {boot} woke up with regions that another holds, and without its fence")]
+    WokenUnfenced { boot: String },
     #[error("boot {boot} woke up dead and counted {more} more of `{counter}`")]
     WokenActs {
         boot: String,

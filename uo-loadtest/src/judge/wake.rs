@@ -22,6 +22,8 @@ pub struct Wake {
     before: Look,
     /// Ticks that it may have made between that look and the pause.
     unseen_ticks: u64,
+    /// Answers of the old boot since the wake-up.
+    answers: u32,
 }
 
 impl Wake {
@@ -31,6 +33,7 @@ impl Wake {
             before,
             // The first may have been due at once, and a late one may have been caught up.
             unseen_ticks: unseen_ms / TICK_MS + 2,
+            answers: 0,
         }
     }
 
@@ -40,11 +43,18 @@ impl Wake {
     }
 
     /// Judges a look at the process after its pause. `holders` has seen everybody else until then.
-    pub fn judge(&self, look: &Look, holders: &Holders) -> Vec<Violation> {
+    pub fn judge(&mut self, look: &Look, holders: &Holders) -> Vec<Violation> {
         if look.boot != self.before.boot {
             return Vec::new();
         }
         let mut violations = self.ticks(look, holders);
+        // A question may be answered before the first tick, in which a fence is noticed.
+        self.answers += 1;
+        if self.answers > 1 && !look.is_fenced && self.has_anothers(look, holders) {
+            violations.push(Violation::WokenUnfenced {
+                boot: look.boot.clone(),
+            });
+        }
         for counter in ACKNOWLEDGING {
             let count = |look: &Look| look.counters.get(counter).copied().unwrap_or_default();
             let more = count(look).saturating_sub(count(&self.before));
@@ -57,6 +67,11 @@ impl Wake {
             }
         }
         violations
+    }
+
+    fn has_anothers(&self, look: &Look, holders: &Holders) -> bool {
+        let mut held = look.regions.iter();
+        held.any(|(&region, held)| holders.epoch(region) > Some(held.epoch))
     }
 
     fn ticks(&self, look: &Look, holders: &Holders) -> Vec<Violation> {
@@ -93,6 +108,7 @@ mod tests {
     fn look(boot: &str, epoch: u64, ticks: u64) -> Look {
         Look {
             boot: boot.into(),
+            is_fenced: true,
             regions: [(RegionId(1), Held { epoch, ticks })].into(),
             ..Look::default()
         }
@@ -111,19 +127,29 @@ mod tests {
 
     #[test]
     fn it_may_show_what_it_had_and_be_reborn() {
-        let wake = Wake::new(look("a", 5, 100), 20);
+        let mut wake = Wake::new(look("a", 5, 100), 20);
         let now = look("a", 5, 102);
         assert_eq!(wake.judge(&now, &taken_over()), []);
         assert!(!wake.is_reborn(&now));
         let mut reborn = look("c", 7, 3);
-        assert!(wake.is_reborn(&reborn));
-        reborn.is_fenced = true;
         assert!(!wake.is_reborn(&reborn), "it has not begun its life");
+        reborn.is_fenced = false;
+        assert!(wake.is_reborn(&reborn));
+    }
+
+    #[test]
+    fn its_fence_is_down_at_the_second_look() {
+        let mut wake = Wake::new(look("a", 5, 100), 20);
+        let mut now = look("a", 5, 100);
+        now.is_fenced = false;
+        assert_eq!(wake.judge(&now, &taken_over()), []);
+        let violations = wake.judge(&now, &taken_over());
+        assert!(matches!(violations[..], [Violation::WokenUnfenced { .. }]));
     }
 
     #[test]
     fn ticks_after_the_wake_up_are_seen() {
-        let wake = Wake::new(look("a", 5, 100), 20);
+        let mut wake = Wake::new(look("a", 5, 100), 20);
         let violations = wake.judge(&look("a", 5, 103), &taken_over());
         assert!(matches!(
             violations[..],
@@ -139,7 +165,7 @@ mod tests {
         let mut before = look("a", 5, 100);
         before.counters.insert("saved".into(), 7);
         let mut now = before.clone();
-        let wake = Wake::new(before, 20);
+        let mut wake = Wake::new(before, 20);
         assert_eq!(wake.judge(&now, &taken_over()), []);
         now.counters.insert("saved".into(), 8);
         let violations = wake.judge(&now, &taken_over());

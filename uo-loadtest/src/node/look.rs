@@ -1,6 +1,6 @@
 //! What a node's `/state` says, as far as is judged here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context;
 use serde::Deserialize;
@@ -29,6 +29,15 @@ pub struct Look {
     pub regions: BTreeMap<RegionId, Held>,
     /// What its sim counted.
     pub counters: BTreeMap<String, u64>,
+    /// Boots that are not presumed gone, its own among them.
+    pub members: BTreeSet<String>,
+    /// Other boots that it found dead since its process began.
+    pub deaths: u64,
+}
+
+#[derive(Deserialize)]
+struct MemberEntry {
+    boot: String,
 }
 
 /// A region in `/state`, and in `/state?full`, which names it otherwise.
@@ -52,18 +61,26 @@ impl Look {
         let sim = &state["sim"];
         let regions: Vec<RegionEntry> = Vec::deserialize(&sim["regions"])
             .context("/state does not list regions as expected")?;
+        let cluster = &state["cluster"];
+        let members: Vec<MemberEntry> = Vec::deserialize(&cluster["members"])
+            .context("/state does not list members as expected")?;
         Ok(Look {
             boot: state["boot"]
                 .as_str()
                 .context("/state names no boot")?
                 .to_owned(),
-            life: state["cluster"]["life"].as_u64(),
+            life: cluster["life"].as_u64(),
             is_fenced: sim["fenced"].as_bool().context("no `fenced` in /state")?,
             regions: regions
                 .into_iter()
                 .map(|RegionEntry { id, epoch, ticks }| (id, Held { epoch, ticks }))
                 .collect(),
-            counters: BTreeMap::deserialize(&sim["counters"]).unwrap_or_default(),
+            counters: BTreeMap::deserialize(&sim["counters"])
+                .context("/state does not list counters as expected")?,
+            members: members.into_iter().map(|member| member.boot).collect(),
+            deaths: cluster["counters"]["deaths_learned"]
+                .as_u64()
+                .unwrap_or_default(),
         })
     }
 }
@@ -74,18 +91,23 @@ mod tests {
 
     #[test]
     fn both_forms_of_the_page_are_read() {
-        let summary = r#"{"boot":"ab","cluster":{"life":2},"sim":{"fenced":true,"counters":{"saved":3},
-            "regions":[{"id":7,"epoch":3,"ticks":20,"players":0}]}}"#;
-        let full = r#"{"boot":"ab","cluster":{"life":2},"sim":{"fenced":true,"counters":{"saved":3},
-            "regions":[{"region":7,"epoch":3,"tick":20,"mobs":[]}]}}"#;
-        let look = Look::parse(summary).expect("it is read");
-        assert_eq!(look, Look::parse(full).expect("it is read"));
+        let page = |region: &str| {
+            format!(
+                r#"{{"boot":"ab","sim":{{"fenced":true,"counters":{{"saved":3}},"regions":[{region}]}},
+                "cluster":{{"life":2,"members":[{{"node":"sim-1","boot":"ab"}}],"counters":{{"deaths_learned":1}}}}}}"#
+            )
+        };
+        let summary = page(r#"{"id":7,"epoch":3,"ticks":20,"players":0}"#);
+        let full = page(r#"{"region":7,"epoch":3,"tick":20,"mobs":[]}"#);
+        let look = Look::parse(&summary).expect("it is read");
+        assert_eq!(look, Look::parse(&full).expect("it is read"));
         let held = Held {
             epoch: 3,
             ticks: 20,
         };
         assert_eq!(look.regions, [(RegionId(7), held)].into());
-        assert_eq!(look.life, Some(2));
+        assert_eq!((look.life, look.deaths), (Some(2), 1));
+        assert_eq!(look.members, ["ab".to_owned()].into());
         assert_eq!(look.counters["saved"], 3);
         assert!(Look::parse("{}").is_err());
     }

@@ -187,10 +187,12 @@ impl Character {
     fn lost_something(&self, after: &Character) -> Option<String> {
         // One that is on its way to another region shows none of these.
         let is_on_its_way = after.generation == 0 || self.generation == 0;
+        // A new owner promises anew: what the one before it promised is in the row that it loaded.
+        let is_moved = after.generation > self.generation;
         let kept = after.session == self.session
             && after.generation >= self.generation
             && after.last_order >= self.last_order
-            && after.saved >= self.saved;
+            && (is_moved || after.saved >= self.saved);
         (!is_on_its_way && !kept).then(|| format!("a character was {self:?} and is {after:?}"))
     }
 }

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use uo_proto::{CharId, ObjectKey, RegionId};
 use uo_server::identity::{BootId, Holder, Nonce};
-use uo_server::store::{ClaimRow, Reply, Request, Right, Seen, Store};
+use uo_server::store::{ClaimRow, Reply, Request, Right, Seen, Store, StoreError};
 
 /// A case by its name.
 pub type Case<S> = (
@@ -102,12 +102,55 @@ pub fn row(holder: Option<Holder>, number: u64, nonce: u128) -> ClaimRow {
     }
 }
 
-/// Asks for what cannot fail.
+/// Asks for what cannot fail, except that a busy database may let an answer be waited for in vain: then again, and a
+/// compare-and-set that is refused because its first sending applied did apply.
 pub async fn ask(store: &impl Store, request: Request) -> Reply {
-    let told = format!("{request:?}");
-    match store.call(request).await {
-        Ok(reply) => reply,
-        Err(error) => panic!("{error} (asked for {told:.200})"),
+    let mut in_doubt = false;
+    for _ in 0..20 {
+        match store.call(request.clone()).await {
+            Ok(reply) if in_doubt => return settled(&request, reply),
+            Ok(reply) => return reply,
+            Err(StoreError::Unknown(why)) => {
+                in_doubt = true;
+                eprintln!("  asked again, because {why}");
+            }
+            Err(StoreError::Refused(why)) => panic!("refused: {why} (asked for {request:?})"),
+        }
+    }
+    panic!("no answer to {request:?}")
+}
+
+/// The reply to a request that was sent before, by the only one who asks for this row.
+fn settled(request: &Request, reply: Reply) -> Reply {
+    match (request, reply) {
+        (
+            Request::ClaimCas { to, .. },
+            Reply::ClaimCas {
+                row: Some(there), ..
+            },
+        ) if there == *to => Reply::ClaimCas {
+            applied: true,
+            row: None,
+        },
+        (
+            Request::LifeCas { to, .. },
+            Reply::LifeCas {
+                row: Some(there), ..
+            },
+        ) if there == *to => Reply::LifeCas {
+            applied: true,
+            row: None,
+        },
+        (
+            Request::FaultCas { to, .. },
+            Reply::FaultCas {
+                row: Some(there), ..
+            },
+        ) if there == *to => Reply::FaultCas {
+            applied: true,
+            row: None,
+        },
+        (_, reply) => reply,
     }
 }
 

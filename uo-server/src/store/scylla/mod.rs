@@ -24,7 +24,7 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use scylla::client::session::Session;
 use scylla::response::PagingState;
@@ -39,7 +39,8 @@ use self::statements::Statements;
 use super::{Reply, Request, Store, StoreError};
 use crate::limits::{
     BEAT_TIMEOUT_MS, STORE_BULK_IN_FLIGHT_MAX, STORE_CAS_IN_FLIGHT_MAX, STORE_CAS_TIMEOUT_MS,
-    STORE_PLAIN_TIMEOUT_MS, STORE_PULSE_IN_FLIGHT_MAX, STORE_SCAN_TIMEOUT_MS, STORE_START_MS,
+    STORE_PLAIN_TIMEOUT_MS, STORE_PULSE_IN_FLIGHT_MAX, STORE_RECONNECT_MS, STORE_SCAN_TIMEOUT_MS,
+    STORE_START_MS,
 };
 
 pub use place::{Place, PlaceError};
@@ -50,6 +51,10 @@ const PLAIN_TIMEOUT: Duration = Duration::from_millis(STORE_PLAIN_TIMEOUT_MS);
 const SCAN_TIMEOUT: Duration = Duration::from_millis(STORE_SCAN_TIMEOUT_MS);
 const CAS_TIMEOUT: Duration = Duration::from_millis(STORE_CAS_TIMEOUT_MS);
 const START: Duration = Duration::from_millis(STORE_START_MS);
+
+/// For so long a database that is slow to begin with is asked again.
+const PATIENCE: Duration = Duration::from_millis(STORE_START_MS / 2);
+const PAUSE: Duration = Duration::from_millis(STORE_RECONNECT_MS);
 
 type Answer = Result<Reply, StoreError>;
 
@@ -101,6 +106,8 @@ pub enum OpenError {
         needed: usize,
         nodes: usize,
     },
+    #[error("{0} takes requests and does not answer them: {1}")]
+    NoAnswer(Place, String),
     #[error("the database does not carry out compare-and-sets: {0}")]
     NoCas(String),
     #[error("the database does not keep to the timestamps of writes: {0}")]
@@ -165,6 +172,7 @@ impl ScyllaStore {
         let bulk = link(&access, &profiles, few.saturating_add(1)).await?;
         let pulse = link(&access, &profiles, few).await?;
         let session = bulk.session();
+        let begun = Instant::now();
         let first = async {
             schema::verify(&session, &access.place).await?;
             let statements = Statements::prepare(&session, &profiles, &access.place).await?;
@@ -175,7 +183,14 @@ impl ScyllaStore {
                 statements,
                 access: access.clone(),
             };
-            probe::probe(&store, &session).await?;
+            while let Err(error) = probe::probe(&store, &session).await {
+                match error {
+                    OpenError::NoAnswer(..) if begun.elapsed() < PATIENCE => {
+                        tokio::time::sleep(PAUSE).await;
+                    }
+                    wrong => return Err(wrong),
+                }
+            }
             Ok(store)
         };
         match tokio::time::timeout(START, first).await {

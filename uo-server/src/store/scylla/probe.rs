@@ -30,6 +30,14 @@ pub(super) async fn probe(store: &ScyllaStore, session: &Session) -> Result<(), 
     clocks(session).await
 }
 
+/// A request without an answer says nothing about what the database can do.
+fn told(store: &ScyllaStore, error: StoreError, wrong: impl Fn(String) -> OpenError) -> OpenError {
+    match error {
+        StoreError::Unknown(why) => OpenError::NoAnswer(store.access.place.clone(), why),
+        StoreError::Refused(why) => wrong(why),
+    }
+}
+
 /// Without a quorum every request would fail, and each with a less clear message.
 fn enough_nodes(store: &ScyllaStore, session: &Session) -> Result<(), OpenError> {
     let state = session.get_cluster_state();
@@ -58,7 +66,7 @@ fn enough_nodes(store: &ScyllaStore, session: &Session) -> Result<(), OpenError>
 /// A real one, from what is seen to something else, on a row that other nodes may be trying at the same time: theirs may
 /// win, but then ours has to be refused, and shown why.
 async fn compare_and_set(store: &ScyllaStore) -> Result<(), OpenError> {
-    let refused = |error: StoreError| OpenError::NoCas(error.to_string());
+    let refused = |error| told(store, error, OpenError::NoCas);
     let statements = &store.statements;
     let insert = async |session: &Session| {
         let values = (NOWHERE, 0_i64, 0_i32, 0_i32);
@@ -93,7 +101,7 @@ async fn compare_and_set(store: &ScyllaStore) -> Result<(), OpenError> {
 
 /// An earlier stamp that arrives later loses.
 async fn stamps(store: &ScyllaStore) -> Result<(), OpenError> {
-    let refused = |error: StoreError| OpenError::NoStamps(error.to_string());
+    let refused = |error| told(store, error, OpenError::NoStamps);
     let key = ObjectKey(random_i64().cast_unsigned());
     let at = |n| Stamp { number: 1, n }.micros();
     let nowhere = || CqlValue::Int(NOWHERE);
@@ -144,11 +152,11 @@ async fn time_to_live(store: &ScyllaStore) -> Result<(), OpenError> {
         session.execute_unpaged(put, values).await
     };
     let written = store.bulk.run(PLAIN_TIMEOUT, Sent::Repeatedly, write).await;
-    written.map_err(|error| wrong(error.to_string()))?;
+    written.map_err(|error| told(store, error, wrong))?;
     let look = async |session: &Session| session.execute_unpaged(read, (&token,)).await;
     let seen = store.bulk.run(PLAIN_TIMEOUT, Sent::Repeatedly, look).await;
     let rows = seen.and_then(rows);
-    match rows.map_err(|error| wrong(error.to_string()))?.is_empty() {
+    match rows.map_err(|error| told(store, error, wrong))?.is_empty() {
         true => Err(wrong("it is not there".into())),
         false => Ok(()),
     }

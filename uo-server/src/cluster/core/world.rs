@@ -99,6 +99,7 @@ pub(super) struct World {
     pub(super) read_only: bool,
     pub(super) regions: u32,
     pub(super) planted: Planted,
+    pub(super) timing: Timing,
     queue: BTreeMap<(u64, u64), Event>,
     sequence: u64,
     random: u64,
@@ -121,6 +122,7 @@ impl World {
             read_only: false,
             regions,
             planted: Planted::NONE,
+            timing: Timing::default(),
             queue: BTreeMap::new(),
             sequence: 0,
             random: seed,
@@ -169,7 +171,7 @@ impl World {
             others_are_dead: false,
             peer: None,
             clients: Vec::new(),
-            timing: Timing::default(),
+            timing: self.timing.clone(),
             planted: self.planted,
         };
         change(&mut config);

@@ -90,7 +90,7 @@ impl<'a> Step<'a> {
             .slot_mut(CHARACTER, role)
             .and_then(|slot| slot.source.take());
         match role {
-            Role::Entering if !node.serves(HERE) => return self.release(at, role),
+            Role::Entering if !node.serves(HERE) => self.release(at, role),
             Role::Entering => self.place(at, role, HERE),
             Role::Arriving => {
                 if let Some(to) = source {

@@ -30,7 +30,7 @@ fn benches(criterion: &mut Criterion) {
     let mut all: Vec<&mut Region> = shard.iter_mut().collect();
     criterion.bench_function("256 idle regions: one tick and its output", |bencher| {
         bencher.iter(|| {
-            uo_server::sim::tick::step_all(&mut all, false);
+            uo_server::sim::tick::step_all(&mut all, false).expect("no tick panics");
             all.iter_mut()
                 .map(|region| region.take_output().feeds.len())
                 .sum::<usize>()

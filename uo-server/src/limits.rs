@@ -20,6 +20,10 @@ pub const LINGER_MS: u64 = 30_000;
 pub const CAS_RETRY_MS: u64 = 200;
 /// Compare-and-sets for regions under way at once when a sim starts or stops.
 pub const REGION_CLAIMS_MAX: usize = 64;
+/// Boots that a region's tick may end by a panic before the region stands still.
+pub const REGION_PANICS_MAX: usize = 2;
+/// How long a boot that a region has ended stays to write that down.
+pub const FAULT_REPORT_MS: u64 = 1_000;
 /// Owner rows that are read back at once.
 pub const OWNER_READS_MAX: usize = 64;
 /// Character writes under way at once, releases of a stopping sim included.

@@ -120,7 +120,7 @@ pub async fn start_node(config: Config) -> anyhow::Result<Node> {
         sim_sender.clone(),
         gateway_sender_used.clone(),
     ));
-    let driver = Driver::new(store, Handle::current());
+    let driver = Driver::new(store.clone(), Handle::current());
     let hub = Arc::new(Hub::new(gateway_sender));
 
     let member = member(&config, &me, &advertise, clock.now());
@@ -176,6 +176,7 @@ pub async fn start_node(config: Config) -> anyhow::Result<Node> {
         hub,
         transport,
         meters,
+        store,
         stop: stop.clone(),
         stopping: stopping.clone(),
         cache: Mutex::new(None),
@@ -346,7 +347,7 @@ fn spawn_gateway(gateway: GatewayLoop<LocalTransport>) -> anyhow::Result<oneshot
     Ok(ended)
 }
 
-/// A tick thread that panicked has ended its boot's life, and the process goes with it.
+/// A tick thread that panicked, or whose region did, has ended its boot's life, and the process goes with it.
 fn spawn_sim(
     sim: SimLoop<LocalTransport>,
 ) -> anyhow::Result<oneshot::Receiver<Option<ExitReason>>> {
@@ -354,9 +355,9 @@ fn spawn_sim(
     std::thread::Builder::new()
         .name("tick".into())
         .spawn(move || match sim.run() {
+            Ok(Some(ExitReason::Died)) | Err(Panicked) => std::process::exit(EXIT_PANICKED),
             // Whoever waits for it may have given up.
             Ok(why) => drop(done.send(why)),
-            Err(Panicked) => std::process::exit(EXIT_PANICKED),
         })?;
     Ok(ended)
 }

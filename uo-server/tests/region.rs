@@ -55,7 +55,7 @@ impl Shard {
 
     fn step(&mut self, parallel: bool) -> Vec<(RegionId, TickOutput)> {
         let mut all: Vec<&mut Region> = self.regions.values_mut().collect();
-        step_all(&mut all, parallel);
+        step_all(&mut all, parallel).expect("no tick panics");
         all.into_iter()
             .map(|region| (region.id(), region.take_output()))
             .collect()

@@ -18,17 +18,23 @@ use crossbeam_channel::Sender;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, Notify, oneshot};
+use uo_proto::RegionId;
 
 use crate::gateway::connection::Hub;
 use crate::gateway::mailbox::GatewayMail;
 use crate::identity::NodeName;
 use crate::peer::local::LocalTransport;
 use crate::sim::mailbox::SimMail;
+use crate::sim::member;
+use crate::store::any::AnyStore;
 use crate::store::row::Role;
+use crate::store::{FaultRow, Reply, Request, Store, StoreError};
 use meters::Meters;
 
 /// How long a core may take to answer an observer.
 const OBSERVE_WAIT: Duration = Duration::from_secs(2);
+/// How often a row that changes meanwhile is looked at again.
+const FORGET_TRIES_MAX: u32 = 5;
 /// How long an answer of `/state` serves other callers.
 const STATE_CACHE: Duration = Duration::from_secs(1);
 
@@ -48,6 +54,8 @@ pub struct Admin {
     pub transport: Arc<LocalTransport>,
     /// What is measured.
     pub meters: Arc<Meters>,
+    /// The store.
+    pub store: AnyStore,
     /// Rung to stop the node.
     pub stop: Arc<Notify>,
     /// Set once a stop has begun.
@@ -64,16 +72,23 @@ pub fn router(admin: Arc<Admin>) -> Router {
         .route("/state", get(state))
         .route("/metrics", get(metrics_text))
         .route("/shutdown", post(shutdown))
+        .route("/release", post(release))
         .merge(planted())
-        .fallback(async || (StatusCode::NOT_FOUND, Json(json!({"error": "no such page; there are /healthz, /readyz, /state, /metrics and POST /shutdown"}))))
+        .fallback(async || (StatusCode::NOT_FOUND, Json(json!({"error": "no such page; there are /healthz, /readyz, /state, /metrics, POST /release and POST /shutdown"}))))
         .with_state(admin)
 }
 
-/// What only a build with planted faults has: `POST /panic` ends the tick thread.
+/// What only a build with planted faults has: `POST /panic` ends the tick thread, `?region=N` by that region's tick.
 #[cfg(feature = "planted-bugs")]
 fn planted() -> Router<Arc<Admin>> {
-    let panic = async |State(admin): State<Arc<Admin>>| {
-        let _ = admin.sim.try_send(SimMail::Panic);
+    #[derive(Deserialize)]
+    struct PanicQuery {
+        region: Option<u32>,
+    }
+    let panic = async |State(admin): State<Arc<Admin>>, Query(query): Query<PanicQuery>| {
+        let _ = admin
+            .sim
+            .try_send(SimMail::Panic(query.region.map(RegionId)));
         StatusCode::ACCEPTED
     };
     Router::new().route("/panic", post(panic))
@@ -176,13 +191,81 @@ async fn metrics_text(State(admin): State<Arc<Admin>>) -> Response {
 }
 
 async fn shutdown(State(admin): State<Arc<Admin>>, headers: HeaderMap) -> Response {
-    // A browser that was lured here sends an Origin; an operator's tool does not.
-    if headers.contains_key(header::ORIGIN) || headers.contains_key("x-forwarded-for") {
-        let error = "a stop is asked for directly, not through a page or a proxy";
-        return (StatusCode::FORBIDDEN, Json(json!({ "error": error }))).into_response();
+    if let Some(refusal) = refuse_detours(&headers) {
+        return refusal;
     }
     admin.stop.notify_one();
     (StatusCode::ACCEPTED, Json(json!({"stopping": true}))).into_response()
+}
+
+/// A browser that was lured here sends an Origin; an operator's tool does not.
+fn refuse_detours(headers: &HeaderMap) -> Option<Response> {
+    let is_detour = headers.contains_key(header::ORIGIN) || headers.contains_key("x-forwarded-for");
+    let error = "this is asked for directly, not through a page or a proxy";
+    is_detour.then(|| (StatusCode::FORBIDDEN, Json(json!({ "error": error }))).into_response())
+}
+
+#[derive(Deserialize)]
+struct RegionQuery {
+    region: Option<String>,
+}
+
+/// Lets a region that stands still go on. The store forgets its panics first, so that it is not found again after a move.
+async fn release(
+    State(admin): State<Arc<Admin>>,
+    Query(query): Query<RegionQuery>,
+    headers: HeaderMap,
+) -> Response {
+    if let Some(refusal) = refuse_detours(&headers) {
+        return refusal;
+    }
+    let Some(region) = query.region.as_deref().and_then(|id| id.parse().ok()) else {
+        let error = "say which: /release?region=N, N as `quarantined` in /state names it";
+        return (StatusCode::BAD_REQUEST, Json(json!({ "error": error }))).into_response();
+    };
+    let Some(member) = admin.observe_sim(false).await else {
+        return unavailable();
+    };
+    let stands_still = member["sim"]["quarantined"].as_array();
+    if !stands_still.is_some_and(|regions| regions.contains(&json!(region))) {
+        let error = format!("region {region} does not stand still on this node");
+        return (StatusCode::CONFLICT, Json(json!({ "error": error }))).into_response();
+    }
+    let region = RegionId(region);
+    if let Err(error) = forget_panics(&admin.store, region).await {
+        let error = error.to_string();
+        return (
+            StatusCode::SERVICE_UNAVAILABLE,
+            Json(json!({ "error": error })),
+        )
+            .into_response();
+    }
+    let released = SimMail::Input(member::Input::Release { region });
+    if admin.sim.try_send(released).is_err() {
+        return unavailable();
+    }
+    (StatusCode::OK, Json(json!({"released": region}))).into_response()
+}
+
+/// Whoever else changes the row at the same moment has seen another panic: it is looked at again.
+async fn forget_panics(store: &AnyStore, region: RegionId) -> Result<(), StoreError> {
+    let mut seen = match store.call(Request::FaultRead { region }).await? {
+        Reply::Fault(row) => row,
+        _ => None,
+    };
+    for _ in 0..FORGET_TRIES_MAX {
+        let to = FaultRow::default();
+        match store.call(Request::FaultCas { region, seen, to }).await? {
+            Reply::FaultCas {
+                applied: false,
+                row,
+            } => seen = row,
+            _ => return Ok(()),
+        }
+    }
+    Err(StoreError::Refused(
+        "the region's panics keep changing".into(),
+    ))
 }
 
 fn unavailable() -> Response {

@@ -11,6 +11,7 @@ use super::character::Character;
 use super::claims::{Task, Who};
 use super::core::SimCore;
 use super::private::PrivateStream;
+use super::quarantine::Health;
 use crate::cluster::claim::{Claim, Input, Purpose};
 use crate::identity::{Holder, NodeName};
 use crate::limits::ORDERS_HELD_MAX;
@@ -481,6 +482,7 @@ impl SimCore {
 
     /// Where a character is looked for when it comes back.
     pub(super) fn serves(&self, region: RegionId) -> bool {
-        self.slot(region).is_some_and(|slot| slot.is_served())
+        let slot = self.slot(region);
+        slot.is_some_and(|slot| slot.is_served() && slot.health == Health::Well)
     }
 }

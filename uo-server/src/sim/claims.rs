@@ -53,6 +53,8 @@ pub(super) enum Asked {
     Objects(RegionId, Stamp),
     /// Who owns a character, to be sure.
     OwnerReadBack(CharId),
+    /// Whether a region may run.
+    Health(RegionId),
 }
 
 /// A claim, and the request of it that is under way.
@@ -215,6 +217,7 @@ impl SimCore {
             Asked::LastWrite(id) => self.last_write_answered(id, ticket, reply.is_ok()),
             Asked::Objects(region, stamp) => self.objects_answered(region, stamp, reply.is_ok()),
             Asked::OwnerReadBack(id) => self.owner_read_back(id, reply),
+            Asked::Health(region) => self.health_answered(region, reply),
         }
     }
 

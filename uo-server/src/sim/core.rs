@@ -61,6 +61,8 @@ pub enum Input {
     /// Nobody needs this region: give it up, unless somebody came meanwhile. Answered by [`News::Released`], or by
     /// [`News::Served`] if it stays.
     Retire { region: RegionId },
+    /// An operator releases a region that stood still for its panics.
+    Release { region: RegionId },
     /// Leases as they were read a moment ago.
     ReadBack { leases: Vec<(RegionId, ClaimRow)> },
     /// Stop in order: checkpoint and release everything, then [`News::Drained`].
@@ -98,6 +100,8 @@ pub enum News {
     Demanded { regions: Vec<RegionId> },
     /// The stop is complete: nothing is held any more, or it took too long.
     Drained,
+    /// The tick of this region panicked. Nothing follows.
+    Panicked { region: RegionId },
 }
 
 /// What a sim core is started with.
@@ -269,11 +273,13 @@ impl SimCore {
     /// Takes in what happened at `now`, and appends what is to be done to `effects`.
     pub fn handle(&mut self, now: Millis, input: Input, effects: &mut Vec<Effect>) {
         std::mem::swap(&mut self.effects, effects);
-        if self.standing == Standing::Acting {
-            self.now = now.saturating_sub(self.frozen_ms);
-            self.dispatch(input);
-        } else {
-            self.handle_fenced(now, input);
+        match self.standing {
+            Standing::Acting => {
+                self.now = now.saturating_sub(self.frozen_ms);
+                self.dispatch(input);
+            }
+            Standing::Starting | Standing::Fenced => self.handle_fenced(now, input),
+            Standing::Broken => {}
         }
         std::mem::swap(&mut self.effects, effects);
     }
@@ -295,6 +301,7 @@ impl SimCore {
             Input::Take { region, row } => self.take(region, row),
             Input::Retire { region } => self.retire(region),
             Input::ReadBack { leases } => self.leases_read_back(leases),
+            Input::Release { region } => self.release_quarantine(region),
             Input::Stop => self.stop(),
         }
     }

@@ -4,7 +4,8 @@
 //! stands still, time included: what was due in a second is due in a second after it.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
-use super::core::{Input, News, SimCore};
+use super::claims::Asked;
+use super::core::{Input, News, SimCore, Ticket};
 use crate::Millis;
 use crate::identity::NodeName;
 use crate::limits::FENCED_MESSAGES_MAX;
@@ -21,6 +22,8 @@ pub(super) enum Standing {
     Acting,
     /// No longer.
     Fenced,
+    /// Never again.
+    Broken,
 }
 
 impl SimCore {
@@ -40,7 +43,7 @@ impl SimCore {
             }
             Input::Take { region, .. } => self.tell_cluster(News::Gone { region, row: None }),
             // Both come again.
-            Input::Retire { .. } | Input::ReadBack { .. } => {}
+            Input::Retire { .. } | Input::ReadBack { .. } | Input::Release { .. } => {}
             Input::Peer {
                 message: ToSim::Attach(attach),
                 ..
@@ -52,13 +55,17 @@ impl SimCore {
             Input::Peer { .. } if self.kept.len() >= FENCED_MESSAGES_MAX => {
                 self.counters.messages_dropped_fenced += 1;
             }
-            Input::Store { .. } if self.has_bug(PlantedBug::SavedWithoutCheck) => {
-                self.dispatch(input);
-            }
+            Input::Store { ticket, .. } if self.is_saved_unchecked(ticket) => self.dispatch(input),
             // There are no more of them than were asked for.
             Input::Peer { .. } | Input::Store { .. } => self.kept.push_back(input),
             Input::PeerLost { node } => self.keep_loss(node),
         }
+    }
+
+    /// The fault: an acknowledged checkpoint counts, whether or not we may act.
+    fn is_saved_unchecked(&self, ticket: Ticket) -> bool {
+        let is_checkpoint = matches!(self.asked.get(&ticket), Some(Asked::Checkpoint(_)));
+        is_checkpoint && self.has_bug(PlantedBug::SavedWithoutCheck)
     }
 
     /// A link that breaks again and again is lost once, unless something came over it meanwhile.

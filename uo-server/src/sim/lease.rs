@@ -9,6 +9,7 @@ use uo_proto::{ObjectKey, ObjectState, Pos, RegionId};
 use super::claims::{Asked, Task, Who};
 use super::core::{News, SimCore};
 use super::journal::{Journal, read_rows, seal_rows};
+use super::quarantine::Health;
 use super::region::Region;
 use super::timer::Timer;
 use crate::cluster::claim::{Claim, Input};
@@ -28,6 +29,7 @@ pub(super) struct Slot {
     loaded: Vec<ObjectState>,
     pub(super) region: Option<Region>,
     pub(super) journal: Option<Journal>,
+    pub(super) health: Health,
     /// Who asked for its feed.
     subscribers: BTreeSet<NodeName>,
 }
@@ -86,6 +88,9 @@ impl SimCore {
     }
 
     pub(super) fn serve_region(&mut self, id: RegionId, epoch: u64) {
+        if !self.knows_health(id, epoch) {
+            return;
+        }
         let world = self.config.world.clone();
         let beside = self.objects_beside(id);
         let Some(slot) = self.slot_mut(id) else {
@@ -180,6 +185,7 @@ impl SimCore {
             return;
         };
         slot.journal = None;
+        slot.health = Health::Unknown;
         let subscribers = std::mem::take(&mut slot.subscribers);
         let Some(mut region) = slot.region.take() else {
             return;
@@ -256,6 +262,7 @@ impl SimCore {
             Some(Slot {
                 region: Some(battle),
                 task,
+                health: Health::Well,
                 ..
             }) if task.claim.held().is_some() => battle.admit(fighter, generation, ack, walk),
             _ => Err(AdmitError::Outside),

@@ -181,7 +181,9 @@ impl<T: Transport> SimLoop<T> {
             // Whoever asked may have gone.
             SimMail::Observe { full, answer } => drop(answer.send(self.member.observe(full))),
             #[cfg(feature = "planted-bugs")]
-            SimMail::Panic => panic!("somebody asked for it"),
+            SimMail::Panic(Some(region)) => self.member.plant_panic(region),
+            #[cfg(feature = "planted-bugs")]
+            SimMail::Panic(None) => panic!("somebody asked for it"),
         }
     }
 

@@ -15,7 +15,7 @@ pub enum SimMail {
         full: bool,
         answer: oneshot::Sender<serde_json::Value>,
     },
-    /// The thread panics, to show what then happens.
+    /// The tick of this region panics (none: the thread itself), to show what then happens.
     #[cfg(feature = "planted-bugs")]
-    Panic,
+    Panic(Option<uo_proto::RegionId>),
 }

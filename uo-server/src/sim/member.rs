@@ -7,7 +7,9 @@
 use std::collections::VecDeque;
 
 use serde_json::{Value, json};
+use uo_proto::RegionId;
 
+use self::fault::FaultReport;
 use super::core::{self as sim, News, SimConfig, SimCore};
 use super::others::Peer;
 use crate::Millis;
@@ -38,6 +40,8 @@ pub enum Input {
     NewBoot { boot: BootId },
     /// How busy the node is.
     Load(NodeLoad),
+    /// An operator releases a region that stands still for its panics; it is held here.
+    Release { region: RegionId },
     /// Stop in order, then [`Effect::Exit`].
     Stop,
 }
@@ -69,6 +73,8 @@ pub enum Ticket {
     Cluster(cluster::Ticket),
     /// The sim core's. Those of one boot are never used again by the next.
     Sim(sim::Ticket),
+    /// The report that a region ended this boot.
+    Fault,
 }
 
 /// See the module.
@@ -81,6 +87,9 @@ pub struct Member {
     members: Vec<cluster::Member>,
     linked: Vec<NodeName>,
     alive: Vec<Holder>,
+    /// A region ended this boot: that is to be written down before it exits, and then why it does.
+    fault: Option<FaultReport>,
+    exit: Option<ExitReason>,
     /// Thaws, deaths and rebirths, for `/metrics`.
     counters: Counters,
 }
@@ -123,6 +132,8 @@ impl Member {
             members: Vec::new(),
             linked: Vec::new(),
             alive: Vec::new(),
+            fault: None,
+            exit: None,
             counters: Counters::default(),
         }
     }
@@ -140,6 +151,7 @@ impl Member {
             self.now = Some(now);
         }
         self.dispatch(input, &mut turn);
+        self.exit_when_reported(&mut turn);
     }
 
     fn dispatch(&mut self, input: Input, turn: &mut Turn<'_>) {
@@ -165,8 +177,13 @@ impl Member {
                     self.cluster(cluster::Input::Store { ticket, reply }, turn);
                 }
                 Ticket::Sim(ticket) => self.sim(sim::Input::Store { ticket, reply }, turn),
+                Ticket::Fault => {
+                    let next = self.fault.as_mut().and_then(|fault| fault.answered(reply));
+                    self.ask_about_fault(next, turn);
+                }
             },
             Input::NewBoot { boot } => self.cluster(cluster::Input::NewBoot(boot), turn),
+            Input::Release { region } => self.sim(sim::Input::Release { region }, turn),
             Input::Load(load) => self.cluster(cluster::Input::Load(load), turn),
             Input::Stop => {
                 self.cluster(cluster::Input::Stop, turn);
@@ -220,6 +237,7 @@ impl Member {
         while let Some(step) = turn.steps.pop_front() {
             match step {
                 Step::Do(effect) => self.carry_out(effect, turn),
+                Step::Tell(News::Panicked { region }) => self.break_down(region, turn),
                 Step::Tell(news) => {
                     let input = self.hear(news);
                     let mut effects = Vec::new();
@@ -277,7 +295,7 @@ impl Member {
             }
             cluster::Effect::WantBoot => turn.effects.push(Effect::WantBoot),
             cluster::Effect::Reborn { me } => self.be_reborn(me, turn),
-            cluster::Effect::Exit { why } => turn.effects.push(Effect::Exit { why }),
+            cluster::Effect::Exit { why } => self.exit = Some(why),
         }
     }
 
@@ -293,6 +311,34 @@ impl Member {
             News::Suspect { boot } => cluster::Input::Suspect { boot },
             News::Demanded { regions } => cluster::Input::Demanded { regions },
             News::Drained => cluster::Input::Drained,
+            News::Panicked { .. } => cluster::Input::Dying,
+        }
+    }
+
+    /// A region has ended this boot. The others are to know at once, and also why.
+    fn break_down(&mut self, region: RegionId, turn: &mut Turn<'_>) {
+        let mut fault = FaultReport::new(region, self.cluster.me().boot, turn.now);
+        let read = fault.read();
+        self.fault = Some(fault);
+        self.ask_about_fault(Some(read), turn);
+        let mut effects = Vec::new();
+        let input = self.hear(News::Panicked { region });
+        self.cluster.handle(turn.now, input, &mut effects);
+        turn.steps.extend(effects.into_iter().map(Step::Do));
+    }
+
+    fn ask_about_fault(&mut self, request: Option<Request>, turn: &mut Turn<'_>) {
+        let ticket = Ticket::Fault;
+        let store = request.map(|request| Effect::Store { ticket, request });
+        turn.effects.extend(store);
+    }
+
+    fn exit_when_reported(&mut self, turn: &mut Turn<'_>) {
+        let is_reported = |fault: &FaultReport| fault.is_over(turn.now);
+        if self.fault.as_ref().is_none_or(is_reported)
+            && let Some(why) = self.exit.take()
+        {
+            turn.effects.push(Effect::Exit { why });
         }
     }
 
@@ -358,6 +404,17 @@ impl Member {
         &self.cluster
     }
 
+    /// The region that ended this boot.
+    pub fn panicked(&self) -> Option<RegionId> {
+        self.fault.as_ref().map(|fault| fault.region)
+    }
+
+    /// Has the next tick of a region panic, if it is held here.
+    #[cfg(feature = "planted-bugs")]
+    pub fn plant_panic(&mut self, region: RegionId) {
+        self.sim.plant_panic(region);
+    }
+
     /// What was counted.
     pub fn counters(&self) -> Counters {
         self.counters
@@ -402,5 +459,6 @@ struct Turn<'a> {
     effects: &'a mut Vec<Effect>,
 }
 
+mod fault;
 #[cfg(test)]
 mod tests;

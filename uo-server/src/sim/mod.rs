@@ -5,6 +5,7 @@
 //!   what is to happen later;
 //! - [`fenced`]: what it does while it may not act; [`others`]: what it knows of the other nodes;
 //! - [`claims`]: carrying out what claims want; [`take`]: regions taken and given up; [`lease`]: regions served;
+//! - [`quarantine`]: regions whose ticks end nodes;
 //! - [`read_back`]: looking up again what is ours; [`demand`]: which regions somebody needs;
 //! - [`character`]: what an owner knows of its character; [`attach`]: how it gets into the world; [`leave`]: and out of it;
 //! - [`order`]: orders, at most once and in order; [`private`]: what one player alone is told;
@@ -41,6 +42,7 @@ mod order;
 pub mod others;
 pub mod pin;
 pub mod private;
+mod quarantine;
 mod read_back;
 pub mod region;
 mod report;

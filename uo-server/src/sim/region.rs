@@ -31,6 +31,9 @@ pub struct Region {
     pub(super) report: Report,
     /// What happened since the output was taken.
     pub(super) output: TickOutput,
+    /// Its next tick panics, to show what then happens.
+    #[cfg(feature = "planted-bugs")]
+    pub(super) panics: bool,
 }
 
 /// What a region knows of a character in its battle, beside the fighter.
@@ -87,6 +90,8 @@ impl Region {
             feed,
             report: Report::default(),
             output: TickOutput::default(),
+            #[cfg(feature = "planted-bugs")]
+            panics: false,
         }
     }
 

@@ -1,6 +1,8 @@
 //! What an operator is told of a member's standing, one line for each change.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+use uo_proto::RegionId;
+
 use super::member::{Counters, Member};
 use crate::identity::Holder;
 
@@ -8,6 +10,8 @@ use crate::identity::Holder;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Report {
     life: u64,
+    panicked: Option<RegionId>,
+    quarantined: u64,
     counters: Standing,
 }
 
@@ -35,6 +39,8 @@ impl Report {
     pub(super) fn of(member: &Member) -> Report {
         Report {
             life: member.life(),
+            panicked: member.panicked(),
+            quarantined: member.sim_core().counters().regions_quarantined,
             counters: member.counters().into(),
         }
     }
@@ -43,6 +49,12 @@ impl Report {
     pub(super) fn log(&self, before: &Report, me: &Holder) {
         let (now, before_counters) = (self.counters, before.counters);
         let (node, boot, life) = (&me.node, me.boot, self.life);
+        if let (Some(region), None) = (self.panicked, before.panicked) {
+            tracing::error!(%node, %boot, region = region.0, "the tick of a region panicked: this boot is declared dead, and the process ends");
+        }
+        if self.quarantined > before.quarantined {
+            tracing::error!(%node, "a region that ended two boots is held and stands still; `quarantined` in /state names it, and POST /release?region=N lets it go on");
+        }
         if now.fence_falls > before_counters.fence_falls {
             tracing::warn!(%node, %boot, life, "the fence fell: no beat was acknowledged for too long; the world stands still");
         }

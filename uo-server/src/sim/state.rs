@@ -55,6 +55,8 @@ pub struct Counters {
     pub messages_dropped_fenced: u64,
     /// To sims to which there is no link.
     pub messages_not_linked: u64,
+    /// Regions that were taken and stand still, because they ended two boots.
+    pub regions_quarantined: u64,
     /// Regions that nobody needed.
     pub regions_retired: u64,
     /// Regions that the store said another holds.
@@ -176,6 +178,7 @@ impl SimCore {
             "counters": self.counters,
             "gauges": self.gauges(),
             "regions": self.region_states(),
+            "quarantined": self.quarantined().collect::<Vec<_>>(),
         });
         if full {
             let regions = self.slots.iter().filter_map(|slot| slot.region.as_ref());

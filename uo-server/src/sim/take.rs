@@ -43,6 +43,9 @@ impl SimCore {
             } else {
                 self.taking.insert(id);
                 self.drive(Who::Region(id), Input::TakeSeen(row));
+                if self.taking.contains(&id) {
+                    self.ask_health(id);
+                }
             }
         }
     }
@@ -60,8 +63,8 @@ impl SimCore {
     }
 
     pub(super) fn tell_served(&mut self, id: RegionId) {
-        let epoch = self.slot(id).and_then(|slot| slot.task.claim.held());
-        if let Some(epoch) = epoch {
+        let slot = self.slot(id).filter(|slot| slot.is_served());
+        if let Some(epoch) = slot.and_then(|slot| slot.task.claim.held()) {
             self.tell_cluster(News::Served { region: id, epoch });
         }
     }
@@ -69,7 +72,8 @@ impl SimCore {
     /// Stops a region that nobody needs, flushes and releases it.
     pub(super) fn retire(&mut self, id: RegionId) {
         if !self.serves(id) {
-            return;
+            // One that stands still stays where an operator finds it.
+            return self.tell_served(id);
         }
         self.retiring.insert(id);
         self.go_on_retiring();

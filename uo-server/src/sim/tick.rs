@@ -2,6 +2,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rayon::prelude::*;
 use uo_combat::{Notice, ObjectHit, Report};
@@ -48,6 +49,8 @@ pub struct Counters {
 impl Region {
     /// Simulates one tick. A region without characters in which nothing moves only counts it.
     pub fn step(&mut self) {
+        #[cfg(feature = "planted-bugs")]
+        assert!(!self.panics, "somebody asked for it");
         self.tick += 1;
         if self.is_idle() {
             return;
@@ -228,14 +231,22 @@ impl std::ops::AddAssign for Counters {
     }
 }
 
+/// The tick of this region panicked; it is in no state to go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the tick of {0:?} panicked")]
+pub struct Panicked(pub RegionId);
+
 /// Steps every region by one tick. `parallel`: on the rayon pool that the caller stands in. What a region leaves stays in
-/// it until it is taken, so the outcome does not depend on scheduling.
-pub fn step_all(regions: &mut [&mut Region], parallel: bool) {
-    if parallel {
-        regions.par_iter_mut().for_each(|region| region.step());
+/// it until it is taken, so the outcome does not depend on scheduling. Of several that panic the first is told.
+pub fn step_all(regions: &mut [&mut Region], parallel: bool) -> Result<(), Panicked> {
+    let step = |region: &mut &mut Region| {
+        let stepped = catch_unwind(AssertUnwindSafe(|| region.step()));
+        stepped.is_err().then_some(region.id)
+    };
+    let panicked = if parallel {
+        regions.par_iter_mut().filter_map(step).min()
     } else {
-        for region in regions {
-            region.step();
-        }
-    }
+        regions.iter_mut().filter_map(step).min()
+    };
+    panicked.map_or(Ok(()), |id| Err(Panicked(id)))
 }

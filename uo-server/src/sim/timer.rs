@@ -13,6 +13,8 @@ use crate::Millis;
 pub(super) enum Timer {
     /// A claim's request is to be repeated.
     Claim(Who),
+    /// It is to be asked again whether a region may run.
+    Health(RegionId),
     /// A region's failed object write is to be repeated.
     Objects(RegionId),
     /// A character may be due for a checkpoint.

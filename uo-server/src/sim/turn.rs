@@ -10,7 +10,7 @@ use super::claims::Who;
 use super::core::SimCore;
 use super::lease::Slot;
 use super::region::Region;
-use super::tick::{TickOutput, step_all};
+use super::tick::{Panicked, TickOutput, step_all};
 use super::timer::Timer;
 use crate::cluster::claim::Input;
 use crate::identity::NodeName;
@@ -22,8 +22,9 @@ impl SimCore {
     pub(super) fn tick(&mut self, parallel: bool) {
         self.run_timers();
         // Stop, then flush, then release: a core that stops simulates nothing any more.
-        if !self.stopping || self.has_bug(PlantedBug::ReleasedBeforeStopped) {
-            self.step(parallel);
+        let simulates = !self.stopping || self.has_bug(PlantedBug::ReleasedBeforeStopped);
+        if simulates && let Err(Panicked(region)) = self.step(parallel) {
+            return self.break_down(region);
         }
         self.ticks += 1;
         self.say_unsaid(None);
@@ -42,6 +43,7 @@ impl SimCore {
         while let Some((due, timer)) = self.timers.pop(self.now) {
             match timer {
                 Timer::Claim(who) => self.retry_claim(who),
+                Timer::Health(region) => self.ask_health_again(region),
                 Timer::Objects(region) => self.write_objects_again(region),
                 Timer::Checkpoint(id) => self.checkpoint_is_due(id, due),
                 Timer::LastWrite(id) => self.write_last(id),
@@ -54,10 +56,10 @@ impl SimCore {
         }
     }
 
-    fn step(&mut self, parallel: bool) {
+    fn step(&mut self, parallel: bool) -> Result<(), Panicked> {
         let running: Vec<RegionId> = self.running().collect();
         let mut regions = regions_of(&mut self.slots, &running);
-        step_all(&mut regions, parallel);
+        step_all(&mut regions, parallel)?;
         let mut watchers: BTreeSet<NodeName> = BTreeSet::new();
         for id in running {
             let slot = self.slot_mut(id);
@@ -75,6 +77,7 @@ impl SimCore {
         for node in watchers {
             self.send_gateway(node, ToGateway::FeedsDone);
         }
+        Ok(())
     }
 
     /// Regions that are simulated, in order.

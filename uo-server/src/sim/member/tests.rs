@@ -86,6 +86,10 @@ impl Rig {
     fn input(&mut self, input: Input) {
         let mut effects = Vec::new();
         self.member.handle(self.now, input, &mut effects);
+        self.carry_out(effects);
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect>) {
         let mut queue = VecDeque::from(effects);
         while let Some(effect) = queue.pop_front() {
             let mut next = Vec::new();
@@ -336,4 +340,79 @@ fn a_second_process_of_a_name_leaves() {
     let other = holder("one", 1).boot;
     assert_eq!(newcomer.exit, Some(ExitReason::NameTaken { other }));
     assert_eq!(rig.exit, None);
+}
+
+#[test]
+fn a_region_that_ends_its_node_is_written_down_and_the_node_ends() {
+    let mut rig = Rig::running();
+    rig.attach("Anna");
+    let boot = rig.member.me().boot;
+    let region = RegionId(2);
+    let mut effects = Vec::new();
+    let mut turn = Turn {
+        now: rig.now,
+        steps: VecDeque::new(),
+        effects: &mut effects,
+    };
+    let mut gone = Vec::new();
+    rig.member.sim.break_down_at(region, &mut gone);
+    rig.member.break_down(region, &mut turn);
+    rig.member.settle(&mut turn);
+    rig.carry_out(effects);
+    rig.mail.clear();
+    rig.order("Anna", 1);
+    rig.pass(200);
+    assert_eq!(rig.exit, Some(ExitReason::Died));
+    assert_eq!(rig.life_of(boot), Some(Life::Dead));
+    assert!(rig.mail.is_empty(), "nothing of it is done any more");
+    let fault = rig.tables.apply(rig.now, &Request::FaultRead { region });
+    let Ok(Reply::Fault(Some(row))) = fault else {
+        panic!("the row is there: {fault:?}");
+    };
+    assert_eq!(row.panics, [boot]);
+    assert!(!row.quarantined, "it was the first");
+}
+
+#[test]
+fn a_node_does_not_wait_for_ever_to_write_down_what_ended_it() {
+    let mut report = fault::FaultReport::new(RegionId(1), BootId(7), 1_000);
+    assert!(matches!(report.read(), Request::FaultRead { .. }));
+    assert!(!report.is_over(1_999));
+    assert!(report.is_over(2_000));
+}
+
+#[test]
+fn a_report_is_repeated_until_the_row_has_it() {
+    use crate::store::FaultRow;
+    let region = RegionId(1);
+    let mut report = fault::FaultReport::new(region, BootId(7), 0);
+    report.read();
+    let unknown = || Err(StoreError::Unknown("by the test".into()));
+    assert_eq!(
+        report.answered(unknown()),
+        Some(Request::FaultRead { region })
+    );
+    let Some(Request::FaultCas { seen, .. }) = report.answered(Ok(Reply::Fault(None))) else {
+        panic!("it is written");
+    };
+    assert_eq!(seen, None);
+    // Another was faster: the two of them are enough for a quarantine.
+    let other = FaultRow {
+        panics: vec![BootId(3)],
+        quarantined: false,
+    };
+    let refused = Reply::FaultCas {
+        applied: false,
+        row: Some(other.clone()),
+    };
+    let Some(Request::FaultCas { seen, to, .. }) = report.answered(Ok(refused)) else {
+        panic!("it is written again");
+    };
+    assert_eq!(seen, Some(other));
+    assert_eq!(to.panics, [BootId(3), BootId(7)]);
+    assert!(to.quarantined);
+    // Nobody knows whether that arrived; the row tells.
+    report.answered(unknown());
+    assert_eq!(report.answered(Ok(Reply::Fault(Some(to)))), None);
+    assert!(report.is_over(0));
 }

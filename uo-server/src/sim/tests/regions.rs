@@ -2,6 +2,7 @@
 
 use super::super::others::Peer;
 use super::*;
+use crate::store::FaultRow;
 
 fn served(shard: &Shard, region: RegionId) -> usize {
     let is_it = |news: &&News| matches!(news, News::Served { region: id, .. } if *id == region);
@@ -325,4 +326,70 @@ fn what_waits_behind_the_fence_is_bounded() {
     }
     assert!(shard.core.kept.len() <= crate::limits::FENCED_MESSAGES_MAX + 1);
     assert!(shard.core.counters().messages_dropped_fenced > 0);
+}
+
+fn sicken(shard: &mut Shard, region: RegionId) {
+    let request = Request::FaultCas {
+        region,
+        seen: None,
+        to: FaultRow {
+            panics: vec![BootId(1), BootId(2)],
+            quarantined: true,
+        },
+    };
+    shard.tables.apply(0, &request).expect("it is written");
+}
+
+// Goes red when `serves` does not ask for the region's health.
+#[test]
+fn a_region_that_ended_two_boots_is_held_and_stands_still_until_it_is_released() {
+    let mut shard = Shard::cold(Tables::default(), 1);
+    sicken(&mut shard, WEST);
+    shard.begin();
+    assert!(shard.core.holds_everything());
+    assert_eq!(shard.core.quarantined().collect::<Vec<_>>(), [WEST]);
+    shard.pass(1_000);
+    let ticks = |shard: &Shard, id| shard.core.region(id).map(|region| region.tick_count());
+    assert_eq!(ticks(&shard, WEST), Some(0));
+    assert!(ticks(&shard, EAST) > Some(10));
+    let pos = Pos::new(20, 20);
+    shard.put_character("Anna", pos);
+    shard.attach("Anna", 1, None, 0);
+    assert_eq!(shard.attach_refusals(), [AttachRefusal::NotHeld(WEST)]);
+    shard.input(Input::Release { region: WEST });
+    shard.pass(1_000);
+    assert!(ticks(&shard, WEST) > Some(10));
+    shard.attach("Anna", 2, None, 0);
+    assert!(shard.attached().is_some());
+}
+
+#[test]
+fn nothing_is_served_before_it_is_known_to_be_healthy() {
+    let mut shard = Shard::cold(Tables::default(), 1);
+    sicken(&mut shard, WEST);
+    let mut failures = 3;
+    shard.requests_are(move |request| match request {
+        Request::FaultRead { .. } if failures > 0 => {
+            failures -= 1;
+            Fate::LostUnknown
+        }
+        _ => Fate::Done,
+    });
+    shard.begin();
+    assert!(shard.core.region(WEST).is_none());
+    shard.pass(1_000);
+    assert_eq!(shard.core.quarantined().collect::<Vec<_>>(), [WEST]);
+}
+
+#[test]
+fn after_a_panic_nothing_of_the_boot_is_done() {
+    let mut shard = Shard::running();
+    shard.login("Anna", 1);
+    shard.run(|core, _, effects| core.break_down_at(WEST, effects));
+    assert_eq!(shard.news.last(), Some(&News::Panicked { region: WEST }));
+    let (mail, requests) = (shard.mail.len(), shard.requests.len());
+    shard.order("Anna", 1, 1, look_around());
+    shard.attach("Bert", 1, None, 0);
+    shard.pass(20_000);
+    assert_eq!((shard.mail.len(), shard.requests.len()), (mail, requests));
 }

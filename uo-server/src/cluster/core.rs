@@ -359,6 +359,11 @@ impl ClusterCore {
         &self.config.me
     }
 
+    /// Whether it may act, and every region that it should take is held.
+    pub fn is_ready(&self) -> bool {
+        self.may_act() && self.regions.placement.is_settled()
+    }
+
     /// Its life; 0: none yet.
     pub fn life(&self) -> u64 {
         self.life.life()

@@ -486,6 +486,20 @@ impl Placement {
         self.open.len()
     }
 
+    /// Whether everything that this node is the best sim for is held, as far as is known, and nothing is being taken.
+    pub fn is_settled(&self) -> bool {
+        let is_anothers = |region: &RegionId| {
+            let rank = self.slot(*region).and_then(|slot| slot.rank);
+            rank.is_some_and(|rank| rank > 0) && !self.ours.contains(region)
+        };
+        let is_idle = self.is_known && self.taking.is_empty() && self.due.is_empty();
+        is_idle
+            && match self.demand_driven {
+                true => self.waiting.keys().all(is_anothers),
+                false => self.open.iter().all(is_anothers),
+            }
+    }
+
     /// Whether the leases were read.
     pub fn is_known(&self) -> bool {
         self.is_known

@@ -366,6 +366,11 @@ impl SimCore {
         self.standing != Standing::Acting
     }
 
+    /// Whether it was told that a boot is dead.
+    pub fn knows_dead(&self, boot: BootId) -> bool {
+        self.others.is_dead(boot)
+    }
+
     /// Whether a stop is complete.
     pub fn has_stopped(&self) -> bool {
         self.stopped

@@ -259,7 +259,8 @@ impl Member {
             }
             cluster::Effect::Alive => self.give_sim(sim::Input::Fence { fallen: false }, turn),
             cluster::Effect::Fence { fallen } => {
-                let counts = u64::from(!self.sim.has_stopped());
+                // A boot that ends gives up its right to act; that is no news.
+                let counts = u64::from(!self.sim.has_stopped() && self.fault.is_none());
                 match fallen {
                     true => self.counters.fence_falls += counts,
                     false => self.counters.thaws += counts,
@@ -272,8 +273,14 @@ impl Member {
             }
             cluster::Effect::Take { region, row } => {
                 self.counters.takes += 1;
-                let was_held = row.as_ref().is_some_and(|row| row.holder.is_some());
-                self.counters.takeovers += u64::from(was_held);
+                let holder = row.as_ref().and_then(|row| row.holder.as_ref());
+                if let Some(boot) = holder.map(|holder| holder.boot) {
+                    self.counters.takeovers += 1;
+                    // The lock of a store proves every other boot dead without a word.
+                    if self.cluster.is_dead(boot) && !self.sim.knows_dead(boot) {
+                        self.give_sim(sim::Input::Dead { boot }, turn);
+                    }
+                }
                 self.give_sim(sim::Input::Take { region, row }, turn);
             }
             cluster::Effect::Retire { region } => {
@@ -422,8 +429,7 @@ impl Member {
 
     /// Whether it has what it should: it may act, and takes nothing more.
     pub fn is_ready(&self) -> bool {
-        let seen = self.cluster.observe();
-        seen.may_act && seen.leases_known && seen.regions_taking == 0 && self.sim.is_settled()
+        self.cluster.is_ready() && self.sim.is_settled()
     }
 
     /// Itself, for `/state` and `/metrics`; see [`SimCore::observe`].

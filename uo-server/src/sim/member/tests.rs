@@ -35,6 +35,8 @@ struct Rig {
     boots: u128,
     /// Requests that were lost, until whoever asked is told.
     lost: BTreeMap<(Millis, Ticket), ()>,
+    /// Seals of regions that the test answers, if it wants to.
+    kept: Option<Vec<(Ticket, Request)>>,
     mail: Vec<(Holder, ToGateway)>,
     alive: Vec<Holder>,
     exit: Option<ExitReason>,
@@ -49,9 +51,18 @@ fn holder(name: &str, boot: u128) -> Holder {
 
 impl Rig {
     fn new(tables: Tables, name: &str, boot: u128) -> Rig {
+        Rig::with(tables, name, boot, |_| {})
+    }
+
+    fn with(
+        tables: Tables,
+        name: &str,
+        boot: u128,
+        change: impl FnOnce(&mut ClusterConfig),
+    ) -> Rig {
         let me = holder(name, boot);
         let world = World::new(7, MAP).expect("the size is good");
-        let cluster = ClusterConfig {
+        let mut cluster = ClusterConfig {
             me: me.clone(),
             role: Role::All,
             regions: REGIONS,
@@ -62,6 +73,7 @@ impl Rig {
             timing: Timing::default(),
             planted: Planted::NONE,
         };
+        change(&mut cluster);
         Rig {
             member: Member::new(cluster, SimConfig::alone(me, world), 0),
             tables,
@@ -69,6 +81,7 @@ impl Rig {
             now: 1_000,
             boots: boot,
             lost: BTreeMap::new(),
+            kept: None,
             mail: Vec::new(),
             alive: Vec::new(),
             exit: None,
@@ -94,6 +107,12 @@ impl Rig {
         while let Some(effect) = queue.pop_front() {
             let mut next = Vec::new();
             match effect {
+                Effect::Store {
+                    ticket,
+                    request: request @ Request::ObjectsSeal { .. },
+                } if self.kept.is_some() => self.kept.iter_mut().for_each(|kept| {
+                    kept.push((ticket, request.clone()));
+                }),
                 Effect::Store { ticket, request } if self.store == Store::Up => {
                     let reply = self.tables.apply(self.now, &request);
                     let answer = Input::Store { ticket, reply };
@@ -206,6 +225,32 @@ fn a_lone_member_begins_its_life_and_holds_everything_at_once() {
     assert_eq!(rig.life_of(me.boot), Some(Life::Alive(1)));
     assert_eq!(rig.alive, [me]);
     assert_eq!(rig.member.life(), 1);
+}
+
+#[test]
+fn a_restart_takes_everything_from_its_dead_predecessor_at_once() {
+    let tables = Rig::running().tables;
+    let mut rig = Rig::with(tables, "one", 2, |config| config.others_are_dead = true);
+    rig.pass(100);
+    assert!(rig.member.sim_core().holds_everything());
+    assert_eq!(rig.member.counters().takeovers, u64::from(REGIONS));
+    assert_eq!(rig.member.counters().regions_gone, 0);
+}
+
+#[test]
+fn it_is_ready_when_it_holds_what_it_should() {
+    let mut rig = Rig::new(Tables::default(), "one", 1);
+    rig.kept = Some(Vec::new());
+    rig.pass(100);
+    assert!(!rig.member.is_ready(), "its seals are not answered yet");
+    for (ticket, request) in rig.kept.take().unwrap_or_default() {
+        let reply = rig.tables.apply(rig.now, &request);
+        rig.input(Input::Store { ticket, reply });
+    }
+    assert!(rig.member.is_ready());
+    rig.store = Store::Down;
+    rig.pass(4_000);
+    assert!(!rig.member.is_ready(), "the world stands still");
 }
 
 // Goes red when `handle` gives the sim core its input before the cluster core has heard that time passed.

@@ -43,6 +43,12 @@ pub enum Action {
         node: usize,
         role: Role,
     },
+    /// A load sees a write that is under way as well; the next may not.
+    Glimpse {
+        node: usize,
+        role: Role,
+        write: usize,
+    },
     /// The store carries it out, and the answer is late or lost.
     Keep {
         node: usize,
@@ -144,12 +150,14 @@ pub enum Action {
 const KINDS: &[&str] = &[
     "take",
     "answer",
+    "glimpse",
     "late answer",
     "repeat",
     "turned away",
     "order",
     "object",
     "write again",
+    "claimed past",
     "late write ack",
     "write acked",
     "write fails",
@@ -208,7 +216,13 @@ impl ClaimModel {
                 if state.unknown_left > 0 && slot.kept.is_none() {
                     actions.push(Action::Keep { node, role });
                 }
-                actions.push(Action::Repeat { node, role });
+                if self.bounds.glimpses && matches!(slot.claim, Claim::Loading { .. }) {
+                    let writes = 0..state.pending_writes().len();
+                    actions.extend(writes.map(|write| Action::Glimpse { node, role, write }));
+                }
+                if self.bounds.unknown > 0 {
+                    actions.push(Action::Repeat { node, role });
+                }
                 if slot.kept.is_some() {
                     actions.push(Action::Hear { node, role });
                 }
@@ -226,11 +240,14 @@ impl ClaimModel {
                 _ => {}
             }
         }
-        if self.bounds.lease_check && !it.slots.is_empty() && state.row.is_some() {
-            match it.read_back {
-                None => actions.push(Action::ReadBack { node }),
-                Some(_) => actions.push(Action::ActOnReadBack { node }),
+        // A row that names this boot takes nothing away, whatever its number.
+        let is_anothers = state.row.is_some() && state.owner() != Some(it.boot);
+        match it.read_back {
+            Some(_) => actions.push(Action::ActOnReadBack { node }),
+            None if self.bounds.lease_check && is_anothers && !it.slots.is_empty() => {
+                actions.push(Action::ReadBack { node });
             }
+            None => {}
         }
         if state.crashes_left > 0 {
             actions.push(Action::Crash { node });
@@ -301,9 +318,13 @@ impl Model for ClaimModel {
 
     fn init_states(&self) -> Vec<State> {
         let nodes = (1..=u128::from(self.bounds.nodes)).map(|boot| Node::new(BootId(boot)));
+        let cells = match self.bounds.restored {
+            true => Cells::restored(),
+            false => Cells::default(),
+        };
         vec![State {
             row: None,
-            cells: Cells::default(),
+            cells,
             air: Vec::new(),
             messages: Vec::new(),
             nodes: nodes.collect(),
@@ -393,6 +414,8 @@ impl Explorable for ClaimModel {
             &["read back", "read back shows another", "lost"],
         );
         without(bounds.renews, &["renew", "renewed"]);
+        without(bounds.glimpses, &["glimpse"]);
+        without(bounds.restored, &["claimed past"]);
         without(bounds.objects, &["object"]);
         without(bounds.deeds > 0, &["order", "told saved"]);
         without(
@@ -406,7 +429,12 @@ impl Explorable for ClaimModel {
         );
         without(
             bounds.unknown > 0,
-            &["late answer", "write fails", "refused: it applied before"],
+            &[
+                "late answer",
+                "repeat",
+                "write fails",
+                "refused: it applied before",
+            ],
         );
         without(
             bounds.unknown > 0 && (bounds.deeds > 0 || bounds.objects),

@@ -19,6 +19,10 @@ pub struct Bounds {
     pub lease_check: bool,
     /// Whether stamps run out.
     pub renews: bool,
+    /// Whether a load may see a write that only some replicas have, and that another load does not see.
+    pub glimpses: bool,
+    /// Whether the registers come from a backup that is older than the rows.
+    pub restored: bool,
 }
 
 /// One of each fault, and everything to lose.
@@ -33,6 +37,8 @@ pub const SMALL: Bounds = Bounds {
     offers: true,
     lease_check: false,
     renews: false,
+    glimpses: false,
+    restored: false,
 };
 
 /// What is explored in minutes.
@@ -56,6 +62,13 @@ pub const USUAL: &[Bounds] = &[
         ..SMALL
     },
     Bounds {
+        name: "claims: after a restored backup",
+        unknown: 0,
+        objects: false,
+        restored: true,
+        ..SMALL
+    },
+    Bounds {
         name: "claims: stamps run out",
         unknown: 0,
         objects: false,
@@ -65,8 +78,54 @@ pub const USUAL: &[Bounds] = &[
 ];
 
 /// What is explored at night.
-pub const DEEP: &[Bounds] = &[Bounds {
-    name: "claims: what was saved, unknown outcomes",
-    objects: false,
-    ..SMALL
-}];
+pub const DEEP: &[Bounds] = &[
+    Bounds {
+        name: "claims: what was saved, unknown outcomes, stamps run out",
+        objects: false,
+        renews: true,
+        ..SMALL
+    },
+    Bounds {
+        name: "claims: what was saved, late writes",
+        unknown: 0,
+        ..SMALL
+    },
+    Bounds {
+        name: "claims: what was saved, writes on some replicas",
+        unknown: 0,
+        glimpses: true,
+        ..SMALL
+    },
+    Bounds {
+        name: "claims: lease check",
+        unknown: 0,
+        deeds: 0,
+        objects: false,
+        lease_check: true,
+        ..SMALL
+    },
+    Bounds {
+        name: "claims: two crashes, two unknown outcomes",
+        crashes: 2,
+        unknown: 2,
+        deeds: 0,
+        objects: false,
+        ..SMALL
+    },
+    Bounds {
+        name: "claims: three sims",
+        nodes: 3,
+        unknown: 0,
+        deeds: 0,
+        objects: false,
+        ..SMALL
+    },
+    Bounds {
+        name: "claims: three sims, what was saved",
+        nodes: 3,
+        fences: 0,
+        unknown: 0,
+        objects: false,
+        ..SMALL
+    },
+];

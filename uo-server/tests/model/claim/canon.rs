@@ -76,6 +76,7 @@ impl State {
         let nonce = self.row.as_ref().map(|row| row.nonce);
         let boots: Vec<BootId> = self.nodes.iter().map(|node| node.boot).collect();
         for node in &mut self.nodes {
+            node.read_back.take_if(|_| node.slots.is_empty());
             let reads_back = node.read_back.is_some();
             for slot in &mut node.slots {
                 slot.forget(number, nonce, reads_back);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use uo_server::cluster::claim::Claim;
 use uo_server::identity::{BootId, Holder, NodeName};
-use uo_server::store::{ClaimRow, Seen};
+use uo_server::store::{ClaimRow, Seen, Stamp};
 
 use super::store::{Cells, Data, Deeds, Late};
 
@@ -38,6 +38,22 @@ pub enum Answer {
 pub enum Write {
     Main { n: u32, deeds: Deeds },
     Object { n: u32, there: bool },
+}
+
+impl Write {
+    /// The write of a holder with this number.
+    pub fn under(&self, number: u64) -> Late {
+        match *self {
+            Write::Main { n, deeds } => Late::Main {
+                stamp: Stamp { number, n },
+                deeds,
+            },
+            Write::Object { n, there } => Late::Object {
+                stamp: Stamp { number, n },
+                there,
+            },
+        }
+    }
 }
 
 /// Which rows of a holder have to be written again.
@@ -110,8 +126,8 @@ pub struct Node {
     pub fenced: bool,
     /// At most one of each role, in the order of roles.
     pub slots: Vec<Slot>,
-    /// The row as a read of the safety net showed it, not acted upon yet.
-    pub read_back: Option<ClaimRow>,
+    /// The number of a row that does not name this boot, as a read of the safety net showed it; not acted upon yet.
+    pub read_back: Option<u64>,
 }
 
 impl Node {
@@ -227,6 +243,21 @@ impl State {
 
     pub fn owner(&self) -> Option<BootId> {
         Some(self.row.as_ref()?.holder.as_ref()?.boot)
+    }
+
+    /// Every plain write and seal that was sent and may take effect, whoever waits for it.
+    pub fn pending_writes(&self) -> Vec<Late> {
+        let mut writes: Vec<Late> = self.air.clone();
+        writes.retain(|late| !matches!(late, Late::Cas(_)));
+        for slot in self.nodes.iter().flat_map(|node| &node.slots) {
+            let number = slot.claim.number().unwrap_or(0);
+            writes.extend(slot.write.as_ref().map(|write| write.under(number)));
+            if let Claim::Sealing { number } = slot.claim {
+                let data = slot.value;
+                writes.push(Late::Seal { number, data });
+            }
+        }
+        writes
     }
 
     pub fn node_of(&self, boot: BootId) -> Option<usize> {

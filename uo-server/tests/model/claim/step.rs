@@ -154,18 +154,9 @@ impl<'a> Step<'a> {
     }
 
     pub fn abandon_write(&mut self, number: u64, write: Option<Write>) {
-        let late = match write {
-            None => return,
-            Some(Write::Main { n, deeds }) => Late::Main {
-                stamp: Stamp { number, n },
-                deeds,
-            },
-            Some(Write::Object { n, there }) => Late::Object {
-                stamp: Stamp { number, n },
-                there,
-            },
-        };
-        send(&mut self.state.air, late);
+        if let Some(write) = write {
+            send(&mut self.state.air, write.under(number));
+        }
     }
 
     /// The store carries a compare-and-set out.
@@ -212,6 +203,13 @@ impl<'a> Step<'a> {
         })
     }
 
+    /// A load that a replica answers which has one more write than the others.
+    pub fn glimpse(&mut self, write: usize) -> Answer {
+        let mut cells = self.state.cells.clone();
+        cells.apply(&self.state.pending_writes()[write], self.planted);
+        Answer::Loaded(cells.data(), cells.number_max())
+    }
+
     /// The answer arrives.
     pub fn hear(&mut self, at: usize, role: Role, answer: Answer) {
         let Some(slot) = self.state.nodes[at].slot_mut(role) else {
@@ -237,6 +235,9 @@ impl<'a> Step<'a> {
             }
             Answer::Loaded(data, found) => {
                 slot.value = data;
+                if found >= slot.claim.number() {
+                    (self.count)("claimed past");
+                }
                 Input::Loaded(found)
             }
             Answer::Sealed => Input::Sealed,

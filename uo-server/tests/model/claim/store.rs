@@ -45,6 +45,15 @@ pub fn applies(row: Option<&ClaimRow>, attempt: &Attempt, planted: Planted) -> b
 }
 
 impl Cells {
+    /// What a holder wrote that no register knows of any more.
+    pub fn restored() -> Cells {
+        Cells {
+            tombstone: Some(Stamp { number: 3, n: 0 }),
+            main: Some((Stamp { number: 3, n: 2 }, 0)),
+            object: Some((Stamp { number: 3, n: 3 }, true)),
+        }
+    }
+
     /// What a load shows.
     pub fn data(&self) -> Data {
         Data {

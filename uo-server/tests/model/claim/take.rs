@@ -23,6 +23,11 @@ impl ClaimModel {
                     step.hear(node, role, answer);
                 }
             }
+            Action::Glimpse { node, role, write } => {
+                count("glimpse");
+                let answer = step.glimpse(write);
+                step.hear(node, role, answer);
+            }
             Action::Keep { node, role } => {
                 count("late answer");
                 step.state.unknown_left -= 1;
@@ -80,7 +85,7 @@ impl ClaimModel {
             }
             Action::ReadBack { node } => {
                 count("read back");
-                step.state.nodes[node].read_back = step.state.row.clone();
+                step.state.nodes[node].read_back = Some(step.state.number());
             }
             Action::ActOnReadBack { node } => self.act_on_read_back(step, node),
             Action::Late { request } => self.late_step(step, request),
@@ -224,13 +229,9 @@ impl ClaimModel {
 
     /// The safety net: another under a higher number takes it away, whatever else the row shows.
     fn act_on_read_back(&self, step: &mut Step<'_>, node: usize) {
-        let me = step.state.nodes[node].boot;
-        let Some(row) = step.state.nodes[node].read_back.take() else {
+        let Some(number) = step.state.nodes[node].read_back.take() else {
             return;
         };
-        if row.holder.as_ref().is_none_or(|holder| holder.boot == me) {
-            return;
-        }
         (step.count)("read back shows another");
         let roles: Vec<Role> = step.state.nodes[node]
             .slots
@@ -239,7 +240,7 @@ impl ClaimModel {
             .collect();
         for role in roles {
             let before = step.state.nodes[node].slots.len();
-            step.drive(node, role, Input::Lost(row.number));
+            step.drive(node, role, Input::Lost(number));
             if step.state.nodes[node].slots.len() < before {
                 (step.count)("lost");
             }

@@ -39,8 +39,8 @@ impl State {
             }
         }
         for node in &mut self.nodes {
-            if let Some(row) = &mut node.read_back {
-                see(&mut row.number);
+            if let Some(number) = &mut node.read_back {
+                see(number);
             }
             for slot in &mut node.slots {
                 slot.each_number(see);
@@ -191,9 +191,6 @@ impl Slot {
 impl Node {
     pub fn each_boot(&mut self, see: &mut dyn FnMut(&mut BootId)) {
         see(&mut self.boot);
-        if let Some(row) = &mut self.read_back {
-            row.each_boot(see);
-        }
         for slot in &mut self.slots {
             if let Some(source) = &mut slot.source {
                 see(source);
@@ -209,9 +206,6 @@ impl Node {
     }
 
     pub fn each_nonce(&mut self, see: &mut dyn FnMut(&mut Nonce)) {
-        if let Some(row) = &mut self.read_back {
-            row.nonce = Nonce(0);
-        }
         for slot in &mut self.slots {
             if let Claim::Claiming { attempt, .. } | Claim::Releasing { attempt } = &mut slot.claim
             {

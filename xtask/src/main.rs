@@ -52,7 +52,8 @@ enum Task {
 }
 
 fn suite_names() -> Vec<&'static str> {
-    SUITES.iter().map(|suite| suite.name).collect()
+    let all = SUITES.iter().chain(NIGHTLY);
+    all.map(|suite| suite.name).collect()
 }
 
 fn main() -> ExitCode {
@@ -72,10 +73,11 @@ fn run(task: Task) -> anyhow::Result<bool> {
     let workspace = Workspace::find()?;
     let report = match task {
         Task::Test { only } => {
-            let chosen: Vec<&Suite> = SUITES
-                .iter()
-                .filter(|suite| only.is_empty() || only.iter().any(|name| name == suite.name))
-                .collect();
+            let is_named = |suite: &&Suite| only.iter().any(|name| name == suite.name);
+            let chosen: Vec<&Suite> = match only.is_empty() {
+                true => SUITES.iter().collect(),
+                false => SUITES.iter().chain(NIGHTLY).filter(is_named).collect(),
+            };
             runner::run(&workspace, Depth::Usual, &chosen, OnFailure::GoOn)
         }
         Task::Ci => {

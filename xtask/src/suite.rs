@@ -4,7 +4,7 @@
 //! a package) is a [`Need`]: how to see that it is there, and how to get it.
 
 use crate::report::Tally;
-use crate::suites::{cargo, docs, hygiene, purity};
+use crate::suites::{cargo, docs, hygiene, purity, scylla};
 use crate::workspace::Workspace;
 
 /// How thorough a run is.
@@ -48,6 +48,24 @@ const CLIPPY: Need = Need {
     name: "clippy",
     present: |workspace| cargo::has_component(workspace, "clippy"),
     get: |workspace| cargo::add_component(workspace, "clippy"),
+};
+
+const MAVEN: Need = Need {
+    name: "Maven and Java",
+    present: scylla::has_maven,
+    get: scylla::get_maven,
+};
+
+const CASSANDRA_5_0: Need = Need {
+    name: "Apache Cassandra 5.0",
+    present: |workspace| scylla::has_cassandra(workspace, "5.0"),
+    get: |workspace| scylla::get_cassandra(workspace, "5.0"),
+};
+
+const CASSANDRA_4_1: Need = Need {
+    name: "Apache Cassandra 4.1",
+    present: |workspace| scylla::has_cassandra(workspace, "4.1"),
+    get: |workspace| scylla::get_cassandra(workspace, "4.1"),
 };
 
 /// What `ci` looks at before it runs a test.
@@ -106,8 +124,14 @@ pub const SUITES: &[Suite] = &[
     },
 ];
 
-/// What only a nightly run does, after everything else.
+/// What only a nightly run does, after everything else, and a run that names it.
 pub const NIGHTLY: &[Suite] = &[
+    Suite {
+        name: "scylla",
+        about: "the store's contract on a real Cassandra: one node, three, three less one, and an older version",
+        needs: &[MAVEN, CASSANDRA_5_0, CASSANDRA_4_1],
+        run: scylla::run_all,
+    },
     Suite {
         name: "models",
         about: "every state of the cluster core's machines within the deep bounds",

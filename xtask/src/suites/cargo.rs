@@ -140,7 +140,7 @@ pub fn crash(workspace: &Workspace, _: Depth) -> anyhow::Result<Tally> {
 }
 
 /// Runs tests and adds up what their programs say in their closing lines.
-fn counted(command: &mut Command) -> anyhow::Result<Tally> {
+pub fn counted(command: &mut Command) -> anyhow::Result<Tally> {
     let mut tally = Tally::default();
     let succeeded = run_watched(command, |line| {
         if let Some(counted) = tally_of_line(line) {

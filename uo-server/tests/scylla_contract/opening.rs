@@ -87,10 +87,14 @@ async fn makes_what_is_missing(bench: Arc<Bench>) {
     assert_eq!((second.keyspace, second.tables), (false, vec!["sessions"]));
     ScyllaStore::open(access.clone()).await.expect("it opens");
 
+    // The data centre by its name: for those that a keyspace has already, Cassandra ignores a general factor.
     let replicas = bench.nodes * 2 + 1;
+    let nodes = bench.session.get_cluster_state();
+    let centre = nodes.get_nodes_info()[0].datacenter.clone();
+    let centre = centre.expect("a node is in a data centre");
     change(format!(
         "ALTER KEYSPACE {keyspace} WITH replication = \
-         {{'class': 'NetworkTopologyStrategy', 'replication_factor': {replicas}}}"
+         {{'class': 'NetworkTopologyStrategy', '{centre}': {replicas}}}"
     ))
     .await;
     let error = refusal(&access).await;

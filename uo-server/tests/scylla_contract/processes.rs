@@ -1,5 +1,6 @@
 //! Races between two processes: this program, started a second time.
 
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 
@@ -13,6 +14,8 @@ use crate::harness::{Bench, Case, Needs};
 /// The first argument of the second process.
 pub const CHILD: &str = "--race";
 
+/// What the second process says once it is connected. It begins when it is told to.
+const READY: &str = "ready\n";
 const ROUNDS: u64 = 20;
 /// Of each process.
 const RACERS: u128 = 16;
@@ -27,9 +30,10 @@ pub fn cases() -> Vec<Case> {
 
 /// How many racers of this process won each round.
 async fn race<S: Store>(store: Arc<S>, right: Right, name: &'static str) -> Vec<u32> {
-    let mut wins = Vec::new();
+    let mut wins = vec![0; ROUNDS as usize];
     let mut seen = None;
-    for round in 1..=ROUNDS {
+    let mut round = 1;
+    while round <= ROUNDS {
         let racers: Vec<_> = (0..RACERS)
             .map(|racer| {
                 let (store, seen) = (store.clone(), seen.clone());
@@ -38,22 +42,15 @@ async fn race<S: Store>(store: Arc<S>, right: Right, name: &'static str) -> Vec<
                 tokio::spawn(async move { cas_until_final(&*store, right, seen, to).await })
             })
             .collect();
-        let mut won = 0;
         for racer in racers {
-            won += u32::from(racer.await.expect("a racer ends"));
+            wins[round as usize - 1] += u32::from(racer.await.expect("a racer ends"));
         }
-        wins.push(won);
         let there = claim(&*store, right).await.expect("somebody holds it");
-        // The other process may be rounds ahead: then what was seen is stale, and nobody here wins until it is caught up.
+        assert!(there.number >= round, "the row went back to {there:?}");
         seen = Some(there.seen());
-        if there.number > round {
-            wins.resize(there.number.min(ROUNDS) as usize, 0);
-        }
-        if there.number >= ROUNDS {
-            break;
-        }
+        // The other process may be rounds ahead: those it won alone.
+        round = there.number + 1;
     }
-    wins.resize(ROUNDS as usize, 0);
     wins
 }
 
@@ -64,14 +61,29 @@ async fn races_have_one_winner(bench: Arc<Bench>) {
     command
         .args([CHILD, &place.hosts.join(","), &place.keyspace])
         .arg(region.0.to_string())
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped());
-    let child = command.spawn().expect("it starts");
+    let mut child = command.spawn().expect("it starts");
+    let mut said = BufReader::new(child.stdout.take().expect("it is piped"));
+    let mut heard = child.stdin.take().expect("it is piped");
+    // It takes a while to connect. Without the wait everything would be over by then.
+    let ready = tokio::task::spawn_blocking(move || {
+        let mut line = String::new();
+        said.read_line(&mut line).expect("it is text");
+        assert_eq!(line, READY, "the other process failed");
+        said
+    });
+    let mut said = ready.await.expect("the other process is ready");
+    heard.write_all(b"go\n").expect("it listens");
     let ours = race(bench.store.clone(), Right::Region(region), "parent").await;
-    let output = tokio::task::spawn_blocking(move || child.wait_with_output());
-    let output = output.await.expect("the task ends").expect("it ran");
-    assert!(output.status.success(), "the other process failed");
-    let said = String::from_utf8(output.stdout).expect("it is text");
-    let theirs: Vec<u32> = said
+    let rest = tokio::task::spawn_blocking(move || {
+        let mut rest = String::new();
+        said.read_to_string(&mut rest).expect("it is text");
+        (child.wait().expect("it ends"), rest)
+    });
+    let (ended, rest) = rest.await.expect("it ran");
+    assert!(ended.success(), "the other process failed");
+    let theirs: Vec<u32> = rest
         .split_whitespace()
         .map(|word| word.parse().expect("a number"))
         .collect();
@@ -80,6 +92,7 @@ async fn races_have_one_winner(bench: Arc<Bench>) {
         total(&ours),
         total(&theirs)
     );
+    assert_eq!(theirs.len(), ours.len());
     for (round, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
         assert_eq!(ours + theirs, 1, "round {}", round + 1);
     }
@@ -89,7 +102,7 @@ fn total(wins: &[u32]) -> u32 {
     wins.iter().sum()
 }
 
-/// The second process: races, and prints how many of its racers won each round.
+/// The second process: races when it is told to, and prints how many of its racers won each round.
 pub fn child(arguments: &[String]) -> ExitCode {
     let [hosts, keyspace, region] = arguments else {
         return ExitCode::FAILURE;
@@ -100,6 +113,11 @@ pub fn child(arguments: &[String]) -> ExitCode {
     let wins = runtime.block_on(async {
         let access = Access { place, login: None };
         let store = ScyllaStore::open(access).await.expect("it opens");
+        print!("{READY}");
+        std::io::stdout().flush().expect("the parent reads");
+        std::io::stdin()
+            .read_line(&mut String::new())
+            .expect("the parent says go");
         race(Arc::new(store), Right::Region(region), "child").await
     });
     let wins: Vec<_> = wins.iter().map(u32::to_string).collect();

@@ -21,6 +21,8 @@ const CALL_TIME: Duration = Duration::from_millis(FENCE_MS);
 const WRITERS: usize = 8;
 const CLAIMERS: u128 = 4;
 const RIGHTS: usize = 3;
+/// Between two calls of one writer or claimer. Without it nodes that share a machine with the load hardly come up again.
+const PACE: Duration = Duration::from_millis(5);
 
 pub fn cases() -> Vec<Case> {
     vec![
@@ -89,6 +91,7 @@ async fn keep_writing(store: Arc<ScyllaStore>, log: Arc<Log>, char_id: CharId) -
             acknowledged = n;
             log.written.fetch_add(1, Ordering::Relaxed);
         }
+        tokio::time::sleep(PACE).await;
     }
     acknowledged
 }
@@ -133,6 +136,7 @@ async fn keep_claiming(store: Arc<ScyllaStore>, log: Arc<Log>, right: Right, who
             winners.entry((right, number)).or_default().push(who);
             there = Some(to);
         }
+        tokio::time::sleep(PACE).await;
     }
 }
 
@@ -141,6 +145,13 @@ struct Load {
     writers: Vec<(CharId, JoinHandle<u32>)>,
     claimers: Vec<JoinHandle<()>>,
     rights: Vec<Right>,
+}
+
+impl Drop for Load {
+    /// However the case ends, the next one begins without this load.
+    fn drop(&mut self) {
+        self.log.over.store(true, Ordering::Relaxed);
+    }
 }
 
 impl Load {
@@ -184,12 +195,12 @@ impl Load {
     }
 
     /// Ends it, and checks what must have survived.
-    async fn end(self, store: &ScyllaStore) {
+    async fn end(mut self, store: &ScyllaStore) {
         self.log.over.store(true, Ordering::Relaxed);
-        for claimer in self.claimers {
+        for claimer in std::mem::take(&mut self.claimers) {
             claimer.await.expect("it ends");
         }
-        for (char_id, writer) in self.writers {
+        for (char_id, writer) in std::mem::take(&mut self.writers) {
             let acknowledged = writer.await.expect("it ends");
             let row = character(store, char_id).await.expect("it was written");
             let there = u32::from_be_bytes(row.try_into().expect("four bytes"));
@@ -197,7 +208,7 @@ impl Load {
         }
         let winners = self.log.winners.lock().expect("no panic holds it").clone();
         let in_doubt = self.log.in_doubt.lock().expect("no panic holds it").clone();
-        for right in self.rights {
+        for right in self.rights.iter().copied() {
             let last = claim(store, right).await.expect("it was claimed").number;
             for number in 1..=last {
                 // Nobody knows that it won if its answer was lost and the next one followed before it could repeat.

@@ -87,18 +87,14 @@ async fn makes_what_is_missing(bench: Arc<Bench>) {
     assert_eq!((second.keyspace, second.tables), (false, vec!["sessions"]));
     ScyllaStore::open(access.clone()).await.expect("it opens");
 
-    // The data centre by its name: for those that a keyspace has already, Cassandra ignores a general factor.
-    let replicas = bench.nodes * 2 + 1;
-    let nodes = bench.session.get_cluster_state();
-    let centre = nodes.get_nodes_info()[0].datacenter.clone();
-    let centre = centre.expect("a node is in a data centre");
-    change(format!(
-        "ALTER KEYSPACE {keyspace} WITH replication = \
-         {{'class': 'NetworkTopologyStrategy', '{centre}': {replicas}}}"
-    ))
-    .await;
-    let error = refusal(&access).await;
+    // A keyspace of its own: Cassandra changes no factor while a node is down.
+    let spread = at(&bench, &a_keyspace());
+    let replicas = u8::try_from(bench.nodes * 2 + 1).expect("a test has few nodes");
+    let made = create(&spread, replicas).await;
+    made.expect("more replicas than nodes are only warned of");
+    let error = refusal(&spread).await;
     assert!(matches!(error, OpenError::TooFewNodes { .. }));
+    bench.drop_keyspace(&spread.place.keyspace).await;
 
     change(format!("ALTER TABLE {keyspace}.objects DROP row")).await;
     let error = refusal(&access).await;

@@ -36,14 +36,15 @@ const START_S: &str = "400";
 /// Variables for the tests, with their values.
 type Environment = Vec<(&'static str, String)>;
 
-/// One ring, on which the tests run once, or a second time with a node standing still.
+/// One ring, on which the tests run once. Each begins with a new one: after a run that kills and pauses nodes, Cassandra
+/// now and then no longer knows tables that it has just dropped, and then refuses to make others.
 #[derive(Debug)]
 struct Part {
     about: &'static str,
     version: &'static str,
     nodes: u16,
-    /// The node that is stopped for the second run.
-    stopped_then: Option<&'static str>,
+    /// The node that is stopped before the tests begin.
+    stopped: Option<&'static str>,
 }
 
 const PARTS: &[Part] = &[
@@ -51,19 +52,25 @@ const PARTS: &[Part] = &[
         about: "Cassandra 5.0, one node",
         version: "5.0",
         nodes: 1,
-        stopped_then: None,
+        stopped: None,
     },
     Part {
         about: "Cassandra 5.0, three nodes",
         version: "5.0",
         nodes: 3,
-        stopped_then: Some("db-3"),
+        stopped: None,
+    },
+    Part {
+        about: "Cassandra 5.0, three nodes, one of them stopped",
+        version: "5.0",
+        nodes: 3,
+        stopped: Some("db-3"),
     },
     Part {
         about: "Cassandra 4.1, one node",
         version: "4.1",
         nodes: 1,
-        stopped_then: None,
+        stopped: None,
     },
 ];
 
@@ -109,15 +116,10 @@ pub fn run_all(workspace: &Workspace, _: Depth) -> anyhow::Result<Tally> {
 fn run_part(workspace: &Workspace, part: &Part) -> anyhow::Result<Tally> {
     println!("\n-- {}", part.about);
     let ring = Ring::start(workspace, part)?;
-    let mut total = run_tests(workspace, &ring.environment(part.nodes, None))?;
-    if let Some(node) = part.stopped_then {
-        println!("\n-- {}, {node} stopped", part.about);
+    if let Some(node) = part.stopped {
         run(ring.script().args(["stop", node]))?;
-        let tally = run_tests(workspace, &ring.environment(part.nodes, Some(node)))?;
-        total.passed += tally.passed;
-        total.failed += tally.failed;
     }
-    Ok(total)
+    run_tests(workspace, &ring.environment(part.nodes, part.stopped))
 }
 
 fn run_tests(workspace: &Workspace, environment: &Environment) -> anyhow::Result<Tally> {

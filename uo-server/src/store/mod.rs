@@ -223,7 +223,7 @@ pub enum Request {
     DemandPut { regions: Vec<RegionId>, ttl_s: u32 },
     /// -> [`Reply::Demand`]
     DemandRead,
-    /// Reads what a region's ticks did to its nodes (serial). -> [`Reply::Fault`]
+    /// Reads what a region's ticks did to its nodes, at quorum. -> [`Reply::Fault`]
     FaultRead { region: RegionId },
     /// Replaces the row if it is exactly `seen` (none: no row). -> [`Reply::FaultCas`]
     FaultCas {

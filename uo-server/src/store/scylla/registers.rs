@@ -196,8 +196,15 @@ impl ScyllaStore {
         }))
     }
 
+    /// At quorum: every region that is taken is looked up, and a serial read costs as much as a compare-and-set.
     pub(super) async fn fault(&self, region: RegionId) -> Result<Option<FaultRow>, StoreError> {
         let read = &self.statements.fault_read;
+        let row = row(&self.bulk, read, (int(region)?,)).await?;
+        row.map_or(Ok(None), |row| fault_of(&row))
+    }
+
+    async fn fault_serial(&self, region: RegionId) -> Result<Option<FaultRow>, StoreError> {
+        let read = &self.statements.fault_read_serial;
         let row = row(&self.claims, read, (int(region)?,)).await?;
         row.map_or(Ok(None), |row| fault_of(&row))
     }
@@ -226,7 +233,7 @@ impl ScyllaStore {
             false => match fault_of(&row)? {
                 Some(row) => Some(row),
                 // As with a claim.
-                None => self.fault(region).await?,
+                None => self.fault_serial(region).await?,
             },
         };
         Ok(Reply::FaultCas { applied, row })

@@ -35,6 +35,7 @@ pub(super) struct Statements {
     pub(super) owner: ClaimStatements,
     pub(super) leases_read: PreparedStatement,
     pub(super) fault_read: PreparedStatement,
+    pub(super) fault_read_serial: PreparedStatement,
     pub(super) fault_insert: PreparedStatement,
     pub(super) fault_replace: PreparedStatement,
     pub(super) world_pin: PreparedStatement,
@@ -89,6 +90,9 @@ impl Statements {
                 .plain("SELECT region, node, boot, epoch, nonce FROM {}.region_lease")
                 .await?,
             fault_read: desk
+                .plain("SELECT panics, quarantined FROM {}.region_fault WHERE region = ?")
+                .await?,
+            fault_read_serial: desk
                 .read_serial("SELECT panics, quarantined FROM {}.region_fault WHERE region = ?")
                 .await?,
             fault_insert: desk

@@ -3,7 +3,8 @@
 //! - `own`: beats, fence and life of this boot, from its first look around to its end;
 //! - `nodes`: reading who else beats: members, and two processes under one name;
 //! - `deaths`: presumption made a fact;
-//! - `regions`: leases, placement and demand.
+//! - `regions`: leases, placement and demand;
+//! - [`canonical`]: for model checkers.
 //!
 //! Each loop has its own request under way, so none waits for another's answer.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
@@ -30,6 +31,7 @@ use crate::store::row::{NodeLoad, NodeState, Role};
 use crate::store::{ClaimRow, Reply, Request, StoreError};
 
 mod asking;
+pub mod canonical;
 mod deaths;
 mod nodes;
 mod observe;

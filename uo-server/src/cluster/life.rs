@@ -257,6 +257,16 @@ impl OwnLife {
         }
     }
 
+    /// Replaces each number by what `rank` makes of it. For model checkers, like [`Death::renumber`].
+    pub fn renumber(&mut self, mut rank: impl FnMut(u64) -> u64) {
+        match &mut self.state {
+            OwnState::Alive { life: number }
+            | OwnState::Thawing { from: number, .. }
+            | OwnState::Ending { from: Some(number) } => *number = rank(*number),
+            OwnState::Beginning | OwnState::Ending { from: None } | OwnState::Dead => {}
+        }
+    }
+
     /// Whether it is to be inserted still.
     pub fn is_beginning(&self) -> bool {
         self.state == OwnState::Beginning
@@ -406,6 +416,18 @@ impl Death {
             DeathState::Reading | DeathState::ReadingToKill => DeathNews::Ask(LifeAsk::Read),
             DeathState::Known { .. } => DeathNews::Waiting,
             DeathState::Killing { from } => DeathNews::Ask(cas_to_dead(from)),
+        }
+    }
+
+    /// Replaces each number by what `rank` makes of it. For model checkers: states whose numbers differ by name only are to
+    /// be equal.
+    pub fn renumber(&mut self, mut rank: impl FnMut(u64) -> u64) {
+        match &mut self.state {
+            DeathState::Known {
+                life: Some(number), ..
+            }
+            | DeathState::Killing { from: Some(number) } => *number = rank(*number),
+            _ => {}
         }
     }
 

@@ -385,6 +385,26 @@ impl Observer {
             }
         }
     }
+
+    /// The same for the lives that rows which say `fenced` name.
+    pub fn renumber_lives(&mut self, mut rank: impl FnMut(BootId, u64) -> u64) {
+        for (boot, window) in &mut self.windows {
+            if let Some(fenced) = &mut window.fenced {
+                fenced.life = rank(*boot, fenced.life);
+            }
+        }
+    }
+
+    /// Which boots say `fenced`, and at which lives.
+    pub fn fenced(&self) -> impl Iterator<Item = (BootId, u64)> + '_ {
+        let fenced = |(boot, window): (&BootId, &Window)| Some((*boot, window.fenced.as_ref()?.life));
+        self.windows.iter().filter_map(fenced)
+    }
+
+    /// Whether the window of this boot is one that an outage made longer.
+    pub fn is_doubled(&self, boot: BootId) -> bool {
+        self.windows.get(&boot).is_some_and(|window| window.doubled)
+    }
 }
 
 /// Whether the read that just came presumes a boot gone.

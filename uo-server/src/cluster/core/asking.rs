@@ -1,12 +1,14 @@
 //! Requests to the store: who asked, and when one that failed may be sent again.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+use std::collections::BTreeMap;
+
 use super::super::age::Age;
 use super::Ticket;
 use crate::identity::BootId;
 
 /// Who waits for an answer.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) enum Asked {
     Beat,
     Nodes,
@@ -15,6 +17,15 @@ pub(super) enum Asked {
     Leases,
     DemandWrite,
     DemandRead,
+}
+
+impl Asked {
+    pub(super) fn is_about_regions(self) -> bool {
+        matches!(
+            self,
+            Asked::Leases | Asked::DemandWrite | Asked::DemandRead
+        )
+    }
 }
 
 /// One request under way at most, and a pause after one that failed.
@@ -58,5 +69,14 @@ impl Asking {
     pub(super) fn dropped(&mut self) -> Option<Ticket> {
         self.pause = None;
         self.under_way.take()
+    }
+
+    /// Its request goes by another ticket from now. For model checkers.
+    pub(super) fn rename(&mut self, renamed: &BTreeMap<Ticket, Ticket>) {
+        if let Some(ticket) = &mut self.under_way
+            && let Some(new) = renamed.get(ticket)
+        {
+            *ticket = *new;
+        }
     }
 }

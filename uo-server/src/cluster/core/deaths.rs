@@ -1,13 +1,15 @@
 //! Other boots: presumption made a fact.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+use std::collections::BTreeMap;
+
 use super::asking::{Asked, Asking};
-use super::{ClusterCore, Effect};
+use super::{ClusterCore, Effect, Ticket};
 use crate::cluster::life::{Death, DeathNews, LifeAsk};
 use crate::cluster::observer::Evidence;
 use crate::identity::{BootId, NodeName};
 use crate::limits::{DEAD_KEPT_MAX, WATCHED_MAX};
-use crate::store::{Reply, StoreError};
+use crate::store::{Life, Reply, StoreError};
 
 /// A boot that may be dead.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -21,6 +23,23 @@ pub(super) struct Dying {
 impl Dying {
     pub(super) fn elapse(&mut self, ms: u64, pause_ms: u64) {
         self.asking.elapse(ms, pause_ms);
+    }
+
+    /// For model checkers, like [`Death::renumber`].
+    pub(super) fn renumber(&mut self, mut rank: impl FnMut(u64) -> u64) {
+        self.death.renumber(&mut rank);
+        if let Some(LifeAsk::Cas { from, to }) = &mut self.next {
+            for life in from.iter_mut().chain([to]) {
+                if let Life::Alive(number) = life {
+                    *number = rank(*number);
+                }
+            }
+        }
+    }
+
+    /// For model checkers, like [`Asking::rename`].
+    pub(super) fn rename(&mut self, renamed: &BTreeMap<Ticket, Ticket>) {
+        self.asking.rename(renamed);
     }
 }
 

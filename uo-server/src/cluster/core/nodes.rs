@@ -16,7 +16,7 @@ use crate::store::{Reply, Request, StoreError};
 pub(super) struct Peer {
     pub(super) node: NodeName,
     /// As it was read, to see whether it moves.
-    bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
     /// None: a newer build wrote it. Such a boot lives and dies like any other, but nothing else is known of it.
     pub(super) row: Option<NodeRow>,
     /// Grows whenever the row changes. The row's own beat would do, if every row could be read.
@@ -36,6 +36,11 @@ impl Peer {
         self.row
             .as_ref()
             .is_none_or(|row| row.role != Role::Gateway)
+    }
+
+    /// How often it moved is forgotten. For model checkers.
+    pub(super) fn stands_still(&mut self) {
+        self.moves = 0;
     }
 
     fn is_done(&self) -> bool {

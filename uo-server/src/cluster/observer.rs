@@ -397,7 +397,8 @@ impl Observer {
 
     /// Which boots say `fenced`, and at which lives.
     pub fn fenced(&self) -> impl Iterator<Item = (BootId, u64)> + '_ {
-        let fenced = |(boot, window): (&BootId, &Window)| Some((*boot, window.fenced.as_ref()?.life));
+        let fenced =
+            |(boot, window): (&BootId, &Window)| Some((*boot, window.fenced.as_ref()?.life));
         self.windows.iter().filter_map(fenced)
     }
 

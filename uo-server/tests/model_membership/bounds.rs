@@ -106,7 +106,7 @@ pub struct Bounds {
     pub ttl: Option<u8>,
     /// Nobody is to be declared dead.
     pub nobody_dies: bool,
-    /// What must have happened, but for ticks and answers, when everything was explored.
+    /// What must have happened when everything was explored, besides what [`Bounds::happens`] derives from the rest.
     pub sometimes: &'static [&'static str],
     pub planted: Planted,
 }
@@ -189,6 +189,28 @@ impl Bounds {
             nobody_dies: false,
             sometimes: &[],
             planted: Planted::NONE,
+        }
+    }
+
+    /// Whether a kind of thing must have happened when everything was explored.
+    pub fn happens(&self, kind: &str) -> bool {
+        let any = |is: fn(&NodeBounds) -> bool| self.nodes.iter().any(is);
+        let faults = self.faults;
+        match kind {
+            "tick" | "carried out" | "answered" => true,
+            "a clock misses a tick" => any(|node| node.slow > 0),
+            "a clock counts a tick twice" => any(|node| node.fast > 0),
+            "unknown" | "an answer is lost" | "carried out late" => faults.unknown > 0,
+            "failed by an outage" | "outage begins" | "outage ends" => faults.outages > 0,
+            "pause" | "wake" => faults.pauses > 0,
+            "crash" => faults.crashes > 0,
+            "stop in order" | "a process exits" => faults.ends > 0,
+            "a process starts" => {
+                faults.crashes > 0 || faults.ends > 0 || any(|node| node.starts_late)
+            }
+            "a lease names a boot" => self.leases,
+            "a row expires" => self.rows_expire || self.ttl.is_some(),
+            _ => self.sometimes.contains(&kind),
         }
     }
 

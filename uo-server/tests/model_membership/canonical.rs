@@ -197,7 +197,9 @@ fn see_row(boot: BootId, row: Row, see: &mut dyn FnMut(BootId, Number)) {
 /// Whose life an answer is about.
 fn about(flight: &Flight, state: &State) -> BootId {
     let core = state.nodes[flight.node].core.as_ref();
-    let asked = core.zip(flight.ticket).and_then(|(core, ticket)| core.asks_about(ticket));
+    let asked = core
+        .zip(flight.ticket)
+        .and_then(|(core, ticket)| core.asks_about(ticket));
     asked.expect("somebody waits for every answer")
 }
 

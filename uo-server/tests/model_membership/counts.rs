@@ -14,7 +14,7 @@ pub const KINDS: &[&str] = &[
     "pause",
     "wake",
     "crash",
-    "restart",
+    "a process starts",
     "stop in order",
     "outage begins",
     "outage ends",

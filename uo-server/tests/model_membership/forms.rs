@@ -1,19 +1,19 @@
-//! What is explored: the bounds of each model, and in which of them each rule that is left out is missed.
+//! What is explored. Each usual form has a deep one, in which less happens at once and more goes wrong.
 
 use super::bounds::{Bounds, Faults, NodeBounds, Outage, Speed, ticks};
+use Speed::{Free, Instant, Prompt};
 
+/// A holder that freezes thaws, or dies of it, of either evidence.
 const FREEZES: &[&str] = &[
     "a fence falls",
     "a thaw at the same boot",
     "a row says fenced",
     "a boot that stands still is ended",
-    "a boot that stands still is ended after an outage",
     "a boot that says fenced is ended",
     "a life is ended",
     "an end is refused",
     "a death is known",
     "a dead boot is reborn as another",
-    "an observer's outage is over",
 ];
 
 /// Without all faults.
@@ -34,8 +34,8 @@ pub fn holder() -> Bounds {
         vec![
             NodeBounds::holder(),
             NodeBounds {
-                reads: Speed::Prompt,
-                deaths: Speed::Prompt,
+                reads: Prompt,
+                deaths: Prompt,
                 ..NodeBounds::observer()
             },
         ],
@@ -46,21 +46,30 @@ pub fn holder() -> Bounds {
 }
 
 /// Reads that take as long as they like, too.
-fn slow_reads() -> Bounds {
+pub fn slow_reads() -> Bounds {
     let mut bounds = holder();
-    bounds.name = "one holder, one observer, and slow reads";
-    bounds.nodes[0].beats = Speed::Prompt;
-    bounds.nodes[1].reads = Speed::Free;
+    bounds.name = "slow reads";
+    bounds.nodes[0].own_life = Instant;
+    bounds.nodes[1].reads = Free;
+    bounds.nodes[1].deaths = Instant;
+    bounds
+}
+
+/// An observer that does not take the time between its slow reads for an outage.
+pub fn late_reads() -> Bounds {
+    let mut bounds = slow_reads();
+    bounds.timing = ticks(2, 3, 4, 4, 1);
     bounds
 }
 
 /// Requests of unknown outcome: carried out later, or never, or answered to nobody.
 pub fn unknown() -> Bounds {
     let mut bounds = holder();
-    bounds.name = "one holder, one observer, and unknown outcomes";
+    bounds.name = "unknown outcomes";
     bounds.timing = ticks(2, 2, 3, 2, 1);
     bounds.acts_on = false;
-    bounds.nodes[1].deaths = Speed::Instant;
+    bounds.nodes[1].reads = Instant;
+    bounds.nodes[1].deaths = Instant;
     bounds.faults = Faults { unknown: 1, ..NONE };
     bounds
 }
@@ -69,7 +78,9 @@ pub fn unknown() -> Bounds {
 fn paused() -> Bounds {
     let mut bounds = holder();
     bounds.name = "a holder that pauses";
-    bounds.nodes[0].own_life = Speed::Prompt;
+    bounds.nodes[0].own_life = Instant;
+    bounds.nodes[1].reads = Instant;
+    bounds.nodes[1].deaths = Instant;
     bounds.faults = Faults { pauses: 1, ..NONE };
     bounds
 }
@@ -79,7 +90,7 @@ fn clocks() -> Bounds {
     let mut bounds = holder();
     bounds.name = "a slow holder, a fast observer";
     bounds.timing = ticks(2, 5, 6, 2, 1);
-    bounds.nodes[0].own_life = Speed::Prompt;
+    bounds.nodes[0].own_life = Prompt;
     (bounds.nodes[0].slow, bounds.nodes[1].fast) = (1, 1);
     bounds
 }
@@ -97,8 +108,10 @@ pub fn newcomer() -> Bounds {
 pub fn restarted() -> Bounds {
     let mut bounds = holder();
     bounds.name = "a holder that starts again";
-    bounds.nodes[0].beats = Speed::Prompt;
-    bounds.nodes[0].own_life = Speed::Instant;
+    bounds.nodes[0].beats = Prompt;
+    bounds.nodes[0].own_life = Instant;
+    bounds.nodes[1].reads = Instant;
+    bounds.nodes[1].deaths = Instant;
     bounds.leases = true;
     bounds.rows_expire = true;
     bounds.faults = Faults {
@@ -106,15 +119,43 @@ pub fn restarted() -> Bounds {
         ends: 1,
         ..NONE
     };
+    bounds.sometimes = &[
+        "an absent boot is ended",
+        "a boot that stands still is ended",
+        "a boot that is done is ended",
+        "a life is ended",
+        "a death is known",
+    ];
     bounds
 }
 
-/// Two sims, each of which holds and observes.
+/// Rows that expire as soon as a fence falls, which must mean nothing: only what stands still, or is absent, for the
+/// whole window is gone.
+pub fn short_ttl() -> Bounds {
+    let mut bounds = holder();
+    bounds.name = "rows that expire soon";
+    bounds.nodes[0].own_life = Instant;
+    bounds.ttl = Some(2);
+    bounds
+}
+
+/// Two sims, each of which holds and observes; the beats of one take as long as they like.
 fn two() -> Bounds {
     let mut bounds = Bounds::of(
         "two sims",
         ticks(2, 3, 4, 2, 1),
-        vec![NodeBounds::all(Speed::Prompt); 2],
+        vec![
+            NodeBounds {
+                deaths: Instant,
+                reads: Instant,
+                beats: Free,
+                ..NodeBounds::all(Prompt)
+            },
+            NodeBounds {
+                deaths: Instant,
+                ..NodeBounds::all(Prompt)
+            },
+        ],
     );
     bounds.acts_on = true;
     bounds.sometimes = FREEZES;
@@ -126,42 +167,86 @@ pub fn outage() -> Bounds {
     let mut bounds = Bounds::of(
         "an outage that kills nobody",
         ticks(4, 6, 9, 2, 3),
-        vec![NodeBounds::all(Speed::Prompt); 2],
+        vec![NodeBounds::all(Prompt); 2],
     );
     bounds.outage = Outage::Writes;
     bounds.nobody_dies = true;
     bounds.faults = Faults { outages: 1, ..NONE };
+    bounds.sometimes = &[
+        "a fence falls",
+        "a thaw at the same boot",
+        "a row says fenced",
+        "an observer's outage is over",
+    ];
     bounds
 }
 
 /// All usual forms.
 pub fn usual() -> Vec<Bounds> {
-    vec![holder(), slow_reads(), unknown(), paused(), clocks(), newcomer(), restarted(), two(), outage()]
+    vec![
+        holder(),
+        slow_reads(),
+        unknown(),
+        paused(),
+        clocks(),
+        newcomer(),
+        restarted(),
+        short_ttl(),
+        two(),
+        outage(),
+    ]
+}
+
+/// All deep forms.
+pub fn deep() -> Vec<Bounds> {
+    vec![
+        with(late_reads(), |it| {
+            (it.nodes[0].own_life, it.nodes[1].deaths) = (Prompt, Prompt);
+        }),
+        with(unknown(), |it| {
+            it.timing = ticks(2, 3, 4, 2, 1);
+            it.acts_on = true;
+            it.nodes[1].reads = Prompt;
+        }),
+        with(paused(), |it| {
+            it.nodes[0].own_life = Prompt;
+            (it.nodes[1].reads, it.nodes[1].deaths) = (Prompt, Prompt);
+            it.faults.pauses = 2;
+        }),
+        with(clocks(), |it| {
+            it.nodes[0].own_life = Free;
+            it.faults.unknown = 1;
+            it.nodes[1].deaths = Instant;
+        }),
+        with(newcomer(), |it| it.faults.unknown = 1),
+        with(restarted(), |it| {
+            (it.nodes[1].reads, it.nodes[1].deaths) = (Prompt, Prompt);
+        }),
+        with(short_ttl(), |it| {
+            it.nodes[0].own_life = Free;
+            it.faults.unknown = 1;
+        }),
+        with(two(), |it| {
+            it.nodes[0].reads = Prompt;
+        }),
+        with(outage(), |it| it.faults.outages = 3),
+    ]
 }
 
 /// Forms that are searched backwards, too.
-pub fn limbo() -> Vec<Bounds> {
-    vec![restarted()]
+pub fn usual_limbo() -> Vec<Bounds> {
+    vec![restarted(), unknown()]
 }
 
-/// Forms for a rule that is left out.
-#[cfg(feature = "planted-bugs")]
-pub mod planted {
-    use super::*;
+/// The same, deep.
+pub fn deep_limbo() -> Vec<Bounds> {
+    vec![with(two(), |it| {
+        it.nodes[0].reads = Prompt;
+        it.faults.crashes = 1;
+    })]
+}
 
-    /// Rows that expire soon, as they must where a row that is there means a node that is there; and a database that looks
-    /// at them has a clock that is ahead.
-    pub fn short_ttl() -> Bounds {
-        let mut bounds = holder();
-        bounds.name = "rows that expire soon";
-        bounds.ttl = Some(1);
-        bounds
-    }
-
-    /// An observer that does not take the time between its reads for an outage.
-    pub fn late_reads() -> Bounds {
-        let mut bounds = slow_reads();
-        bounds.timing = ticks(2, 3, 5, 8, 1);
-        bounds
-    }
+fn with(mut bounds: Bounds, change: fn(&mut Bounds)) -> Bounds {
+    change(&mut bounds);
+    bounds
 }

@@ -1,44 +1,18 @@
 //! The model: what may happen in a state, and what comes of it.
 
-use std::fmt;
-
 use stateright::{Model, Property};
 use uo_server::cluster::core::{Input, Ticket};
-use uo_server::identity::{BootId, NodeName};
+use uo_server::identity::NodeName;
 use uo_server::store::StoreError;
 
+use super::action::Action;
 use super::bounds::{Bounds, Speed};
 use super::canonical::canonicalize;
 use super::counts::KINDS;
-use super::state::{Flight, Kind, Node, State, What, is_hit, letter, name};
+use super::state::{Flight, Kind, Node, State, What, is_hit, name};
 use super::turn::Turn;
 use crate::graph::Recoverable;
 use crate::run::{Counts, Explorable, nothing_is_broken};
-
-/// What may happen.
-#[derive(Clone, PartialEq)]
-pub enum Action {
-    Tick {
-        slow: Option<usize>,
-        fast: Option<usize>,
-    },
-    CarryOut(Flight),
-    Answer(Flight),
-    /// The asker is told that nobody knows.
-    Unknown(Flight),
-    /// The asker is told that it did not work, and it did not.
-    Fail(Flight),
-    Pause(usize),
-    Wake(usize),
-    Crash(usize),
-    Start(usize),
-    Stop(usize),
-    OutageBegins,
-    OutageEnds,
-    /// A lease that names a boot is read.
-    Lease(usize, BootId),
-    Expire(BootId),
-}
 
 pub struct Membership {
     pub bounds: Bounds,
@@ -148,8 +122,12 @@ impl Membership {
             it.core.is_some() && it.paused.is_none()
         };
         let nodes = || 0..state.nodes.len();
-        let slow: Vec<usize> = nodes().filter(|it| runs(it) && state.nodes[*it].slow > 0).collect();
-        let fast: Vec<usize> = nodes().filter(|it| runs(it) && state.nodes[*it].fast > 0).collect();
+        let slow: Vec<usize> = nodes()
+            .filter(|it| runs(it) && state.nodes[*it].slow > 0)
+            .collect();
+        let fast: Vec<usize> = nodes()
+            .filter(|it| runs(it) && state.nodes[*it].fast > 0)
+            .collect();
         for slow in std::iter::once(None).chain(slow.into_iter().map(Some)) {
             for fast in std::iter::once(None).chain(fast.iter().copied().map(Some)) {
                 if slow.is_none() || slow != fast {
@@ -248,7 +226,7 @@ impl Membership {
                 turn.stop(node);
             }
             Action::Start(node) => {
-                self.counts.add("restart");
+                self.counts.add("a process starts");
                 turn.start(node);
             }
             Action::Stop(node) => {
@@ -388,7 +366,7 @@ impl Explorable for Membership {
     }
 
     fn excluded(&self) -> Vec<&'static str> {
-        let never = |kind: &&&str| !self.bounds.sometimes.contains(*kind);
+        let never = |kind: &&&str| !self.bounds.happens(kind);
         KINDS.iter().filter(never).copied().collect()
     }
 }
@@ -402,8 +380,7 @@ impl Recoverable for Membership {
     }
 
     fn is_recovery(action: &Action) -> bool {
-        use Action::{Crash, OutageBegins, Pause, Stop, Unknown};
-        !matches!(action, Crash(_) | OutageBegins | Pause(_) | Stop(_) | Unknown(_))
+        !action.is_fault()
     }
 }
 
@@ -416,34 +393,5 @@ fn fail(turn: &mut Turn<'_>, node: usize, ticket: Option<Ticket>, error: StoreEr
     if let Some(ticket) = ticket {
         let reply = Err(error);
         turn.give(node, Input::Store { ticket, reply });
-    }
-}
-
-impl fmt::Debug for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Action::CarryOut(flight) => write!(f, "the store carries out: {flight:?}"),
-            Action::Answer(flight) => write!(f, "{flight:?}"),
-            Action::Unknown(flight) => write!(f, "nobody knows: {flight:?}"),
-            Action::Fail(flight) => write!(f, "it fails: {flight:?}"),
-            Action::Tick { slow, fast } => {
-                write!(f, "tick")?;
-                if let Some(node) = slow {
-                    write!(f, ", {}'s clock misses it", letter(*node))?;
-                }
-                fast.map_or(Ok(()), |node| write!(f, ", {}'s counts two", letter(node)))
-            }
-            Action::Lease(at, boot) => {
-                write!(f, "{} reads a lease that names {}", letter(*at), name(*boot))
-            }
-            Action::Expire(boot) => write!(f, "the row of {} expires", name(*boot)),
-            Action::Pause(node) => write!(f, "{} pauses", letter(*node)),
-            Action::Wake(node) => write!(f, "{} wakes", letter(*node)),
-            Action::Crash(node) => write!(f, "{} crashes", letter(*node)),
-            Action::Start(node) => write!(f, "{} starts", letter(*node)),
-            Action::Stop(node) => write!(f, "{} stops in order", letter(*node)),
-            Action::OutageBegins => write!(f, "an outage begins"),
-            Action::OutageEnds => write!(f, "the outage ends"),
-        }
     }
 }

@@ -326,7 +326,9 @@ impl fmt::Debug for Answer {
             Answer::Done => write!(f, "done"),
             Answer::Rows(rows) => {
                 let rows = rows.iter();
-                let rows: Vec<_> = rows.map(|(b, row)| format!("{} {row:?}", name(*b))).collect();
+                let rows: Vec<_> = rows
+                    .map(|(b, row)| format!("{} {row:?}", name(*b)))
+                    .collect();
                 write!(f, "rows [{}]", rows.join(", "))
             }
             Answer::Life(life) => write!(f, "life is {}", shown(life)),

@@ -163,12 +163,20 @@ impl<'a> Turn<'a> {
             Request::NodesRead => (Kind::Nodes, Ask::Nodes),
             Request::LifeBegin { boot, .. } => (Kind::OwnLife, Ask::Begin(boot)),
             Request::LifeRead { boot } => (of(boot), Ask::Read(boot)),
-            Request::LifeCas { boot, from, to } => (of(boot), Ask::Cas(boot, number(from), number(Some(to)))),
+            Request::LifeCas { boot, from, to } => {
+                (of(boot), Ask::Cas(boot, number(from), number(Some(to))))
+            }
             _ => return,
         };
-        if matches!((kind, &ask), (Kind::OwnLife, Ask::Cas(_, _, None))) {
+        match (kind, &ask) {
             // It stopped in order, latch first: nothing that it decided before is open.
-            self.state.nodes[node].acted = false;
+            (Kind::OwnLife, Ask::Cas(_, _, None)) => self.state.nodes[node].acted = false,
+            (Kind::Death, Ask::Cas(boot, _, None)) => {
+                if let Some(evidence) = evidence(core, *boot) {
+                    self.counts.add(evidence);
+                }
+            }
+            _ => {}
         }
         let speeds = &self.bounds.nodes[node];
         let speed = match kind {
@@ -229,26 +237,25 @@ impl<'a> Turn<'a> {
     /// A node is answered.
     pub fn answer(&mut self, node: usize, kind: Kind, ticket: Ticket, answer: Answer) {
         let refused = kind == Kind::OwnLife && matches!(answer, Answer::Cas(false, Some(1..)));
-        let rows = match &answer {
-            Answer::Rows(rows) => Some(rows.clone()),
-            _ => None,
-        };
-        let before = self.state.nodes[node].core.clone();
+        let had_outage = self.has_outage(node);
         let reply = self.reply(node, answer);
         self.give(node, Input::Store { ticket, reply });
-        let (Some(before), Some(after)) = (before, &self.state.nodes[node].core) else {
-            return;
-        };
         if refused {
-            self.counts.add(if after.may_act() {
+            self.counts.add(if self.state.acts(node, false) {
                 "a refused thaw is a thaw"
             } else {
                 "a refused thaw teaches the number"
             });
         }
-        if let Some(rows) = rows {
-            count_evidence(self.counts, &self.state, &before, after, &rows);
+        if had_outage && !self.has_outage(node) {
+            self.counts.add("an observer's outage is over");
         }
+    }
+
+    fn has_outage(&self, node: usize) -> bool {
+        let core = &self.state.nodes[node].core;
+        core.as_ref()
+            .is_some_and(|core| core.observer().is_outage())
     }
 
     /// A boot that nobody has heard of.
@@ -259,7 +266,10 @@ impl<'a> Turn<'a> {
                 || self.state.named.contains(&boot)
                 || self.state.flights.iter().any(|flight| names(flight, boot))
                 || self.instant.iter().any(|(.., ask)| asks(ask, boot))
-                || self.state.cores().any(|it| it.knows(boot) || it.is_dead(boot))
+                || self
+                    .state
+                    .cores()
+                    .any(|it| it.knows(boot) || it.is_dead(boot))
         };
         let mut boots = (0..16).map(|count| boot_id(node, count));
         boots
@@ -268,32 +278,18 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// On which evidence a node sends what ends a life.
-fn count_evidence(
-    counts: &Counts,
-    state: &State,
-    before: &ClusterCore,
-    after: &ClusterCore,
-    rows: &[(BootId, Row)],
-) {
-    for (boot, _) in &state.lives {
-        if before.is_killing(*boot) || !after.is_killing(*boot) {
-            continue;
+/// On which evidence a node ends a life, if it still has that evidence.
+fn evidence(core: &ClusterCore, boot: BootId) -> Option<&'static str> {
+    let is_gone = core.observer().is_gone(boot);
+    match core.state_of(boot) {
+        None if is_gone => Some("an absent boot is ended"),
+        Some(_) if is_gone && core.observer().is_doubled(boot) => {
+            Some("a boot that stands still is ended after an outage")
         }
-        let row = rows.iter().find(|(it, _)| it == boot);
-        let is_gone = after.observer().is_gone(*boot);
-        counts.add(match row {
-            None => "an absent boot is ended",
-            Some(_) if is_gone && after.observer().is_doubled(*boot) => {
-                "a boot that stands still is ended after an outage"
-            }
-            Some(_) if is_gone => "a boot that stands still is ended",
-            Some((_, row)) if row.state == NodeState::Done => "a boot that is done is ended",
-            Some(_) => "a boot that says fenced is ended",
-        });
-    }
-    if before.observer().is_outage() && !after.observer().is_outage() {
-        counts.add("an observer's outage is over");
+        Some(_) if is_gone => Some("a boot that stands still is ended"),
+        Some(NodeState::Done) => Some("a boot that is done is ended"),
+        Some(NodeState::Fenced) => Some("a boot that says fenced is ended"),
+        _ => None,
     }
 }
 

@@ -21,10 +21,7 @@ pub(super) enum Asked {
 
 impl Asked {
     pub(super) fn is_about_regions(self) -> bool {
-        matches!(
-            self,
-            Asked::Leases | Asked::DemandWrite | Asked::DemandRead
-        )
+        matches!(self, Asked::Leases | Asked::DemandWrite | Asked::DemandRead)
     }
 }
 

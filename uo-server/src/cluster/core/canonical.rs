@@ -13,7 +13,7 @@ use super::regions::Regions;
 use super::{ClusterCore, Ticket};
 use crate::cluster::observer::Observer;
 use crate::identity::BootId;
-use crate::store::row;
+use crate::store::row::{self, NodeState};
 
 /// A number that others know as well.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -136,16 +136,15 @@ impl ClusterCore {
         &self.observer
     }
 
+    /// What the row of `boot` said when it was read last. None: there was no row, or a newer build wrote it.
+    pub fn state_of(&self, boot: BootId) -> Option<NodeState> {
+        let row = self.peers.get(&boot)?.row.as_ref()?;
+        Some(row.state)
+    }
+
     /// Whether it still looks if another beats under its name.
     pub fn is_watching(&self) -> bool {
         self.phase == Phase::Watching
-    }
-
-    /// Whether the compare-and-set that ends the life of `boot` was sent.
-    pub fn is_killing(&self, boot: BootId) -> bool {
-        self.deaths
-            .get(&boot)
-            .is_some_and(|dying| dying.death.is_killing())
     }
 }
 

@@ -1,5 +1,7 @@
 //! `uo-server`: parse arguments, run.
 
+use std::io::IsTerminal;
+
 use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -45,6 +47,7 @@ fn start_log(format: LogFormat) {
         EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,scylla=off"));
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr);
     match format {
         LogFormat::Human => log.with_target(false).init(),

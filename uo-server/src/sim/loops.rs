@@ -153,7 +153,8 @@ impl<T: Transport> SimLoop<T> {
     fn note(&self, before: &Report) {
         let now = Report::of(&self.member);
         if now != *before {
-            now.log(before, self.member.me());
+            let sick = self.member.sim_core().quarantined();
+            now.log(before, self.member.me(), sick);
         }
     }
 

@@ -45,15 +45,16 @@ impl Report {
         }
     }
 
-    /// Logs what is new since `before`.
-    pub(super) fn log(&self, before: &Report, me: &Holder) {
+    /// Logs what is new since `before`. `sick`: the regions that stand still.
+    pub(super) fn log(&self, before: &Report, me: &Holder, sick: impl Iterator<Item = RegionId>) {
         let (now, before_counters) = (self.counters, before.counters);
         let (node, boot, life) = (&me.node, me.boot, self.life);
         if let (Some(region), None) = (self.panicked, before.panicked) {
             tracing::error!(%node, %boot, region = region.0, "the tick of a region panicked: this boot is declared dead, and the process ends");
         }
         if self.quarantined > before.quarantined {
-            tracing::error!(%node, "a region that ended two boots is held and stands still; `quarantined` in /state names it, and POST /release?region=N lets it go on");
+            let regions: Vec<u32> = sick.map(|region| region.0).collect();
+            tracing::error!(%node, ?regions, "regions that ended two boots are held and stand still; POST /release?region=N lets one go on");
         }
         if now.fence_falls > before_counters.fence_falls {
             tracing::warn!(%node, %boot, life, "the fence fell: no beat was acknowledged for too long; the world stands still");

@@ -55,7 +55,10 @@ fn one_seed_is_one_run() {
     }
 }
 
-/// Each rule of the core that can be left out is missed: without it, some seed fails.
+/// Each rule that can be left out is missed: without it, some seed fails.
+///
+/// Not here, but in the model checker only:
+/// - `DrainBySourceCas`: no sim drains a region to another yet.
 #[cfg(feature = "planted-bugs")]
 mod planted {
     use super::*;
@@ -65,23 +68,53 @@ mod planted {
         let tampering = Tampering {
             planted: Planted::of(bug),
         };
-        let summary = run_seeds(0..200, tampering);
+        let summary = run_seeds(0..2_000, tampering);
         let failure = summary.failure.expect("a run that fails");
         println!("{bug:?}: {failure}");
     }
 
-    #[test]
-    fn orders_applied_twice_are_found() {
-        is_found(PlantedBug::NoDuplicateSuppression);
+    macro_rules! are_found {
+        ($($name:ident: $bug:ident,)*) => {$(
+            #[test]
+            fn $name() {
+                is_found(PlantedBug::$bug);
+            }
+        )*};
     }
 
-    #[test]
-    fn a_promise_before_its_write_is_found() {
-        is_found(PlantedBug::SavedBeforeAcknowledged);
-    }
+    are_found! {
+        orders_applied_twice: NoDuplicateSuppression,
+        a_promise_before_its_write: SavedBeforeAcknowledged,
+        going_on_without_a_reclaim: ReclaimWithoutClaim,
 
-    #[test]
-    fn going_on_without_a_reclaim_is_found() {
-        is_found(PlantedBug::ReclaimWithoutClaim);
+        a_thaw_by_refusal: ThawByRefusal,
+        a_life_that_goes_on_although_it_is_dead: LifeCasWithoutDead,
+        a_row_that_says_fenced_and_kills_at_once: FencedKillsAtOnce,
+        a_row_that_says_fenced_and_kills_whatever_life: FencedKillsAnyLife,
+        a_window_that_began_before_its_boot_was_named: AbsentWindowBeforeLease,
+        a_starting_boot_that_says_fenced: StartingSaysFenced,
+        an_outage_counted_by_reads_alone: OutageByReadsAlone,
+        a_rebirth_that_keeps_claims: RebirthKeepsClaims,
+        a_claim_that_does_not_name_the_number: CasWithoutNumber,
+        no_fence: NoFence,
+        a_fence_that_is_no_latch: FenceNotALatch,
+        a_fence_counted_from_the_acknowledgement: FenceFromAcknowledgement,
+        presence_by_time_to_live: PresenceByTtl,
+        unchanged_from_receipt_to_receipt: UnchangedReceiptToReceipt,
+        unchanged_without_a_fresh_read: UnchangedWithoutFreshRead,
+        one_row_per_name: OneRowPerName,
+        a_thaw_by_a_read: ThawBySerialRead,
+        a_life_read_after_its_evidence: LifeReadAfterEvidence,
+        a_reclaim_by_read: ReclaimByRead,
+        attempts_without_nonces: NoNonce,
+        a_new_nonce_for_a_repeated_attempt: NewNonceOnRepeat,
+        no_seal: NoSeal,
+        a_seal_without_a_tombstone: SealWithoutTombstone,
+        a_tombstone_stamped_like_its_rows: TombstoneStampedLikeRows,
+        a_claim_from_a_live_owner: ClaimFromLiveOwner,
+        a_promise_without_a_look_after_the_write: SavedWithoutCheck,
+        a_release_before_the_stop: ReleasedBeforeStopped,
+        a_lease_check_that_believes_an_older_row: LeaseCheckBelievesOlderRow,
+        an_owner_that_does_not_forward: NoForwarding,
     }
 }

@@ -6,17 +6,24 @@ use uo_server::identity::BootId;
 use uo_server::sim::member;
 use uo_server::store::Right;
 
-use super::node::{self, Lane, Node};
-use super::plan::Fault;
+use super::node::{self, Lane, Node, SIMS_MAX, TWIN};
+use super::plan::{Fault, Lost, Outage};
 use super::shard::{Event, Shard};
 
 /// A stopped process is given up by those that are linked to it after about this long, if at all.
 const SILENCE_MS: (Millis, Millis) = (500, 4_000);
+/// Outages of one that comes and goes.
+const FLAPS: u64 = 4;
+/// After something was done to a node, how long it may be declared dead for it.
+const EXCUSED_MS: Millis = 8_000;
 /// How long after a panic a sim is started again.
 const AFTER_PANIC_MS: Millis = 700;
 
 impl Shard {
     pub(super) fn fault(&mut self, fault: Fault) {
+        if self.is_recovering {
+            return;
+        }
         self.note(|| format!("fault: {fault:?}"));
         match fault {
             Fault::KillAll => {
@@ -30,7 +37,7 @@ impl Shard {
             Fault::Panic(index) => self.panic(index),
             Fault::Pause(node, length) => self.pause(node, length),
             Fault::PauseSims(length) => {
-                for index in 0..self.plan.sims {
+                for index in 0..SIMS_MAX {
                     let more = self.dice.below(length / 2);
                     self.pause(Node::Sim(index), length + more);
                 }
@@ -41,10 +48,45 @@ impl Shard {
                     self.cut(node, other, length);
                 }
             }
-            Fault::Outage(length) => self.store.go_out(self.now + length, None),
-            Fault::OutageOf(node, length) => self.store.go_out(self.now + length, Some(node)),
+            Fault::Outage(outage, length) => {
+                self.store.go_out(self.now + length, outage);
+                if let Some(node) = outage.of {
+                    self.excuse(node, length);
+                }
+            }
+            Fault::Flap(node, length) => self.flap(node, length),
+            Fault::Twin(length) => {
+                if length > 0 {
+                    self.pause(Node::Sim(0), length);
+                }
+                let at = self.now + self.dice.below(2_000);
+                self.queue.push(at, Event::Start(Node::Sim(TWIN)));
+            }
             Fault::Stall(length) => self.network.stalled_until = self.now + length,
         }
+    }
+
+    /// Just when it is well again, it is not; or just before.
+    fn flap(&mut self, node: Node, length: Millis) {
+        let mut at = self.now;
+        for _ in 0..FLAPS {
+            let length = self.dice.between(length, length + 1_500);
+            let lost = self.dice.pick(&[Lost::Requests, Lost::Answers, Lost::Writes]);
+            let of = Some(node);
+            let fault = match self.dice.below(3) {
+                0 => Fault::Pause(node, length),
+                _ => Fault::Outage(Outage { of, lost }, length),
+            };
+            self.queue.push(at, Event::Fault(fault));
+            at += self.dice.between(length / 2, length + 1_500);
+        }
+    }
+
+    /// Whatever is done to a node alone may be the end of it.
+    pub(super) fn excuse(&mut self, node: Node, length: Millis) {
+        let until = self.now + length + EXCUSED_MS;
+        let machine = self.machine(node);
+        machine.excused_until = machine.excused_until.max(until);
     }
 
     /// Everything that was broken is whole again, and whoever was stopped goes on.
@@ -118,7 +160,9 @@ impl Shard {
         machine.paused_since = None;
         machine.held.clear();
         self.part_all(node);
-        self.queue.push(self.now + down, Event::Start(node));
+        if node != Node::Sim(TWIN) {
+            self.queue.push(self.now + down, Event::Start(node));
+        }
     }
 
     /// A process is stopped. Others may notice, and give its links up.
@@ -127,6 +171,7 @@ impl Shard {
             return;
         }
         let now = self.now;
+        self.excuse(node, length);
         let machine = self.machine(node);
         machine.pauses += 1;
         let pause = machine.pauses;

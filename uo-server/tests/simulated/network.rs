@@ -67,12 +67,11 @@ impl Network {
 impl Shard {
     /// Sends a message between nodes. One to a node that is not linked is lost.
     pub(super) fn send(&mut self, from: Node, me: &Holder, to: &NodeName, message: Message) {
-        let Some(to) = Node::of_name(to).filter(|&to| self.is_up(to)) else {
+        let mut nodes = node::all(self.plan.sims).filter(|node| node.name() == *to);
+        let network = &self.network;
+        let Some(to) = nodes.find(|&to| to == from || network.is_joined(from, to)) else {
             return;
         };
-        if from != to && !self.network.is_joined(from, to) {
-            return;
-        }
         let link = (from, to);
         let delay = if from == to {
             self.plan.own_link
@@ -121,7 +120,8 @@ impl Shard {
     pub(super) fn others(&self, node: Node) -> Vec<Node> {
         let is_gateway = |node| matches!(node, Node::Gateway(_));
         node::all(self.plan.sims)
-            .filter(|&other| other != node && !(is_gateway(other) && is_gateway(node)))
+            .filter(|&other| other.name() != node.name())
+            .filter(|&other| !(is_gateway(other) && is_gateway(node)))
             .collect()
     }
 
@@ -155,13 +155,22 @@ impl Shard {
         if !can(a) || !can(b) || network.is_cut(a, b, self.now) || network.is_joined(a, b) {
             return;
         }
-        // The new link tells each that the old one is gone, if it did not know.
-        self.tell_lost(a, b);
-        self.tell_lost(b, a);
+        self.replace_link(a, b);
+        self.replace_link(b, a);
         self.network.joined.insert(pair(a, b));
         self.note(|| format!("{} and {} are linked", a.name(), b.name()));
         self.tell_linked(a);
         self.tell_linked(b);
+    }
+
+    /// There is one link to a name. A new one tells that the old one is gone, if `at` did not know.
+    fn replace_link(&mut self, at: Node, to: Node) {
+        for old in node::all(self.plan.sims).filter(|old| old.name() == to.name()) {
+            if old != to {
+                self.part(at, old);
+            }
+            self.tell_lost(at, old);
+        }
     }
 
     /// The link between two nodes is gone; each notices by itself.

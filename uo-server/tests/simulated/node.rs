@@ -9,7 +9,9 @@ use super::shard::Event;
 /// How many gateways there are.
 pub const GATEWAYS: usize = 2;
 /// How many sims there are at most.
-pub const SIMS_MAX: usize = 3;
+pub const SIMS_MAX: usize = 4;
+/// The last of them is another process under the name of the first.
+pub const TWIN: usize = SIMS_MAX - 1;
 
 /// A node of the shard.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -21,20 +23,17 @@ pub enum Node {
 impl Node {
     pub fn name(self) -> NodeName {
         match self {
+            Node::Sim(TWIN) => Node::Sim(0).name(),
             Node::Sim(index) => NodeName(format!("sim-{}", index + 1).into()),
             Node::Gateway(index) => NodeName(format!("gw-{}", index + 1).into()),
         }
     }
-
-    pub fn of_name(name: &NodeName) -> Option<Node> {
-        all(SIMS_MAX).find(|node| node.name() == *name)
-    }
 }
 
-/// Every node of a shard with so many sims.
+/// Every node of a shard with so many sims, and the one that should not be.
 pub fn all(sims: usize) -> impl Iterator<Item = Node> + use<> {
-    let gateways = (0..GATEWAYS).map(Node::Gateway);
-    (0..sims).map(Node::Sim).chain(gateways)
+    let sims = (0..sims).chain([TWIN]).map(Node::Sim);
+    sims.chain((0..GATEWAYS).map(Node::Gateway))
 }
 
 /// A clock that started somewhere and runs a little fast or slow. True time is known to the simulator alone.
@@ -86,6 +85,8 @@ pub struct Machine {
     pub paused_since: Option<Millis>,
     /// Which pause it is.
     pub pauses: u32,
+    /// Until then there is a reason why its boot may be declared dead.
+    pub excused_until: Millis,
     /// How long after a stop in order it is started again.
     pub starts_after: Millis,
     /// What came for it meanwhile, and by which way.
@@ -115,6 +116,7 @@ impl Machine {
             time_of_day: 0,
             paused_since: None,
             pauses: 0,
+            excused_until: 0,
             starts_after: 500,
             held: Vec::new(),
         }

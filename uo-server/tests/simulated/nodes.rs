@@ -8,12 +8,13 @@ use uo_server::cluster::core::{self as cluster, ClusterConfig, ClusterCore, Exit
 use uo_server::cluster::timing::Timing;
 use uo_server::gateway::core::{self as gateway, GatewayCore};
 use uo_server::identity::{BootId, Holder, NodeName};
+use uo_server::planted::PlantedBug;
 use uo_server::sim::core::{SimConfig, SimCore};
 use uo_server::sim::member::{self, Member};
 use uo_server::store::row::Role;
 use uo_server::store::{Life, Request};
 
-use super::node::{Machine, Node};
+use super::node::{Machine, Node, SIMS_MAX};
 use super::shard::{Event, Shard};
 use super::store::{Step, Ticket};
 
@@ -107,6 +108,7 @@ impl Shard {
             boot: self.new_boot(),
         };
         self.note(|| format!("{} starts, life {life}", me.node));
+        self.excuse(node, 0);
         match node {
             Node::Sim(index) => self.start_sim(index, me),
             Node::Gateway(index) => self.start_gateway(index, me),
@@ -129,9 +131,18 @@ impl Shard {
             others_are_dead: false,
             peer: None,
             clients: Vec::new(),
-            timing: Timing::default(),
+            timing: self.timing(),
             planted: self.tampering.planted,
         }
+    }
+
+    fn timing(&self) -> Timing {
+        let mut timing = Timing::default();
+        if self.tampering.planted.has(PlantedBug::PresenceByTtl) {
+            // Whoever takes expiry for a death lets rows expire soon.
+            timing.node_ttl_s = 3;
+        }
+        timing
     }
 
     fn start_sim(&mut self, index: usize, me: Holder) {
@@ -198,7 +209,7 @@ impl Shard {
         if !self.may_freeze()? || !self.is_everybody_placed() {
             return Ok(());
         }
-        for index in 0..self.plan.sims {
+        for index in 0..SIMS_MAX {
             self.give_sim(index, member::Input::Tick { parallel: false });
             self.watch_sim(index)?;
         }
@@ -248,6 +259,8 @@ impl Shard {
         self.note(|| format!("{}: {why}", node.name()));
         if let ExitReason::NameTaken { .. } = why {
             self.counted.names_taken += 1;
+            // Somebody looks at it before it is tried again.
+            self.machine(node).starts_after = 5_000;
         }
         self.stopped(node);
     }

@@ -1,7 +1,7 @@
 //! What one seed makes of a run: the weather, the faults, who simulates and how many play.
 
 use super::dice::Dice;
-use super::node::{self, Clock, GATEWAYS, Node, SIMS_MAX};
+use super::node::{self, Clock, GATEWAYS, Node, SIMS_MAX, TWIN};
 
 /// How long the players play and things break.
 pub const PLAY_MS: u64 = 30_000;
@@ -44,6 +44,25 @@ impl Delay {
     }
 }
 
+/// Who cannot reach the store, and how.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outage {
+    /// One node; none: nobody can.
+    pub of: Option<Node>,
+    pub lost: Lost,
+}
+
+/// What an outage takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lost {
+    /// Requests: few of them take effect, some time.
+    Requests,
+    /// Answers, while requests take effect.
+    Answers,
+    /// Whatever writes; reads are served.
+    Writes,
+}
+
 /// What is done to the shard at a time. Times are in milliseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
@@ -63,10 +82,12 @@ pub enum Fault {
     Cut(Node, Node, u64),
     /// All links of a node break for this long.
     Isolate(Node, u64),
-    /// No request of anybody reaches the store and is answered, for this long.
-    Outage(u64),
-    /// The same for one node.
-    OutageOf(Node, u64),
+    /// The store is out of reach for this long.
+    Outage(Outage, u64),
+    /// Outages and pauses of one node that come and go, each about this long.
+    Flap(Node, u64),
+    /// Somebody starts another process under the name of the first sim, which is stopped for this long.
+    Twin(u64),
     /// Messages between nodes stand still for this long.
     Stall(u64),
 }
@@ -77,6 +98,7 @@ pub struct Plan {
     pub seed: u64,
     pub world: u64,
     pub players: usize,
+    /// Sims that should be.
     pub sims: usize,
     /// When each sim is started.
     pub starts: [u64; SIMS_MAX],
@@ -86,8 +108,13 @@ pub struct Plan {
     pub skews_ms: [u64; COORDINATORS],
     /// From a request to its effect, and from there to its answer.
     pub store: Delay,
+    /// The same for what takes rounds between replicas: each change of a register.
+    pub cas: Delay,
     /// Of a hundred requests, so many are answered `unknown`; half of them take effect all the same, then or later.
     pub unknown_percent: u64,
+    /// The same for changes of a life, and for beats.
+    pub unknown_lives_percent: u64,
+    pub unknown_beats_percent: u64,
     /// How much later at most.
     pub late_ms_max: u64,
     /// So many are refused.
@@ -121,7 +148,10 @@ impl Plan {
             clocks: Vec::new(),
             skews_ms: [0; COORDINATORS],
             store: Delay::steady(1, 4),
+            cas: Delay::steady(2, 12),
             unknown_percent: 0,
+            unknown_lives_percent: 0,
+            unknown_beats_percent: 0,
             late_ms_max: dice.pick(&[3_000, 8_000]),
             refused_percent: 0,
             link: Delay::steady(0, 2),
@@ -147,7 +177,7 @@ impl Plan {
             // One that joins the others while they play.
             plan.starts[sims - 1] = dice.between(3_000, PLAY_MS - 10_000);
         }
-        for _ in 0..dice.below(4) * weather.min(2) {
+        for _ in 0..dice.below(5) * weather.min(2) {
             let at = dice.between(3_000, PLAY_MS);
             let fault = plan.fault(&mut dice);
             plan.faults.push((at, fault));
@@ -158,7 +188,7 @@ impl Plan {
 
     fn set_clocks(&mut self, dice: &mut Dice) {
         let error_ppm_max = dice.pick(&[0, 100, CLOCK_ERROR_PPM_MAX, CLOCK_ERROR_PPM_MAX]);
-        self.clocks = node::all(SIMS_MAX)
+        self.clocks = node::all(TWIN)
             .map(|node| (node, Clock::draw(dice, error_ppm_max)))
             .collect();
         let skew_ms_max = dice.pick(&[0, 900, 30_000, SKEW_MS_MAX]);
@@ -175,7 +205,13 @@ impl Plan {
         };
         if dice.chance(60) {
             self.store = rough(dice.between(2, 20));
+            self.store.rare.1 = dice.pick(&[900, 1_900]);
+            self.cas = rough(dice.between(2, 30));
+            self.cas.usual = (4, 25);
+            self.cas.rare.1 = 1_500;
             self.unknown_percent = dice.between(0, 15);
+            self.unknown_lives_percent = dice.pick(&[0, self.unknown_percent, 50]);
+            self.unknown_beats_percent = dice.pick(&[0, self.unknown_percent, 35]);
             self.refused_percent = dice.between(0, 4);
         }
         if dice.chance(60) {
@@ -200,7 +236,8 @@ impl Plan {
         let long = dice.between(long.0, long.1);
         let down = dice.pick(&[(200, 1_500), (200, 1_500), (3_000, 8_000)]);
         let down = dice.between(down.0, down.1);
-        match dice.below(20) {
+        let lost = dice.pick(&[Lost::Requests, Lost::Requests, Lost::Answers, Lost::Writes]);
+        match dice.below(24) {
             0 => Fault::KillAll,
             1 | 2 => Fault::Kill(Node::Sim(sim), down),
             3 => Fault::Kill(gateway, down),
@@ -215,16 +252,29 @@ impl Plan {
                 Fault::Cut(Node::Sim(sim), Node::Sim((sim + 1) % self.sims), short)
             }
             13 | 14 => Fault::Isolate(Node::Sim(sim), short),
-            15 | 16 => Fault::Outage(long),
-            17 | 18 => Fault::OutageOf(Node::Sim(sim), long),
+            15 | 16 => Fault::Outage(Outage { of: None, lost }, long),
+            17 | 18 => {
+                let of = Some(Node::Sim(sim));
+                Fault::Outage(Outage { of, lost }, long)
+            }
+            19..22 => Fault::Flap(Node::Sim(sim), dice.between(500, 2_500)),
+            22 => Fault::Twin(dice.pick(&[0, long, 2 * long])),
             _ => Fault::Stall(short),
         }
+    }
+
+    /// Whether every request is answered, and soon: but for outages, nobody has a reason to be late with its beats.
+    pub fn has_good_store(&self) -> bool {
+        self.unknown_percent == 0 && self.refused_percent == 0 && self.store.rare_percent == 0
     }
 
     /// From the end of the play on, nothing is slow and nothing breaks.
     pub fn becalm(&mut self) {
         self.store = Delay::steady(1, 4);
+        self.cas = Delay::steady(2, 12);
         self.unknown_percent = 0;
+        self.unknown_lives_percent = 0;
+        self.unknown_beats_percent = 0;
         self.refused_percent = 0;
         self.link = Delay::steady(0, 2);
         self.own_link = Delay::steady(0, 0);

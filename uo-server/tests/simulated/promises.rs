@@ -148,10 +148,13 @@ impl Shard {
         else {
             return Ok(());
         };
-        let sim = self.sims[index].as_ref();
-        if sim.is_some_and(|sim| sim.core().region(*region).is_some()) {
+        let Some(sim) = &self.sims[index] else {
+            return Ok(());
+        };
+        if sim.core().region(*region).is_some() {
             return Ok(()); // It runs, and is renewed.
         }
+        self.watch_opening(&sim.me(), *region)?;
         let loaded = read_rows(rows).map_err(|error| error.to_string())?;
         let objects = loaded.objects.into_iter().map(|o| (o.key, o)).collect();
         let promises = &mut self.watch.promises;

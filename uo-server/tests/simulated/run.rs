@@ -14,7 +14,7 @@ use super::shard::{Shard, Tampering};
 /// Side of the map: four regions that meet in the middle.
 const MAP_SIZE: u16 = 128;
 /// What need not happen.
-const RARE: [&str; 3] = ["missed", "unauthorised", "names_taken"];
+const RARE: [&str; 2] = ["missed", "unauthorised"];
 /// Lines of a replayed run that are printed at most.
 const TRACE_LINES_MAX: usize = 4_000;
 

@@ -19,7 +19,7 @@ use super::counted::Counted;
 use super::dice::Dice;
 use super::ledger::Ledger;
 use super::network::Network;
-use super::node::{self, GATEWAYS, Machine, Node, SIMS_MAX};
+use super::node::{self, GATEWAYS, Machine, Node, SIMS_MAX, TWIN};
 use super::nodes::{GatewayNode, SimNode};
 use super::plan::{Fault, PLAY_MS, Plan, RECOVER_MS, SETTLE_MS};
 use super::queue::{InOrder, Queue};
@@ -132,6 +132,7 @@ pub struct Shard {
     pub(super) lost: BTreeSet<BootId>,
     /// A promise that was broken where nobody can say so at once.
     pub(super) broken: Option<String>,
+    has_good_store: bool,
     pub(super) is_recovering: bool,
     /// From when on the sims may stand still.
     freezes_at: Option<Millis>,
@@ -174,6 +175,7 @@ impl Shard {
             watch: Watch::default(),
             lost: BTreeSet::new(),
             broken: None,
+            has_good_store: plan.has_good_store(),
             is_recovering: false,
             freezes_at: None,
             is_frozen: false,
@@ -192,6 +194,7 @@ impl Shard {
     fn set_out(&mut self) {
         for node in node::all(self.plan.sims) {
             let at = match node {
+                Node::Sim(TWIN) => continue,
                 Node::Sim(index) => self.plan.starts[index],
                 Node::Gateway(_) => 0,
             };
@@ -287,7 +290,10 @@ impl Shard {
     fn apply(&mut self, id: u64) -> Result<(), String> {
         self.fold(&id);
         match self.store.apply(self.now, id)? {
-            Some(Happening::Died(boot)) => self.note_loss(boot),
+            Some(Happening::Died(boot, by)) => {
+                self.note_loss(boot);
+                self.look_into_death(boot, by)?;
+            }
             Some(Happening::Claimed(Right::Character(char_id), holder)) => {
                 // Claimed for somebody who is gone already: what the one before had in memory is gone with it.
                 let is_lost = self.lost.contains(&holder.boot);
@@ -299,6 +305,24 @@ impl Shard {
             Some(Happening::Claimed(Right::Region(_), _)) | None => {}
         }
         Ok(())
+    }
+
+    /// While the store is good, nobody is declared dead by others without a reason of its own: what hits all alike, an
+    /// outage for example, freezes the world and ends no life.
+    fn look_into_death(&self, boot: BootId, by: Node) -> Result<(), String> {
+        let mut nodes = node::all(self.plan.sims);
+        let Some(node) = nodes.find(|&node| self.boot(node) == Some(boot)) else {
+            return Ok(()); // Its process has ended.
+        };
+        let is_excused = self.now < self.machines[&node].excused_until;
+        if node == by || is_excused || !self.has_good_store {
+            return Ok(());
+        }
+        Err(format!(
+            "{} declared {} dead, to which nothing had happened",
+            by.name(),
+            node.name()
+        ))
     }
 
     fn recover(&mut self) {

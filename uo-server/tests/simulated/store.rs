@@ -16,7 +16,7 @@ use super::counted::StoreCounts;
 use super::dice::Dice;
 use super::lies::{Lies, read_claim};
 use super::node::Node;
-use super::plan::{COORDINATORS, Plan};
+use super::plan::{COORDINATORS, Lost, Outage, Plan};
 
 /// How long a caller waits for an answer.
 const TIMEOUT_MS: Millis = 2_000;
@@ -70,8 +70,40 @@ pub enum Step {
 pub enum Happening {
     /// A right went to somebody.
     Claimed(Right, Holder),
-    /// A boot is dead.
-    Died(BootId),
+    /// A boot is dead, by that node's request.
+    Died(BootId, Node),
+}
+
+impl Outage {
+    fn hits(&self, node: Node, request: &Request) -> bool {
+        self.of.is_none_or(|of| of == node) && (self.lost != Lost::Writes || !is_read(request))
+    }
+}
+
+fn is_read(request: &Request) -> bool {
+    matches!(
+        request,
+        Request::LifeRead { .. }
+            | Request::ClaimRead { .. }
+            | Request::LeasesRead
+            | Request::CharacterRead { .. }
+            | Request::ObjectsRead { .. }
+            | Request::SessionRead { .. }
+            | Request::NodesRead
+            | Request::DemandRead
+            | Request::FaultRead { .. }
+    )
+}
+
+fn is_cas(request: &Request) -> bool {
+    matches!(
+        request,
+        Request::LifeBegin { .. }
+            | Request::LifeCas { .. }
+            | Request::ClaimCas { .. }
+            | Request::FaultCas { .. }
+            | Request::WorldPin { .. }
+    )
 }
 
 /// The store.
@@ -83,11 +115,12 @@ pub struct ModelStore {
     skews_ms: [u64; COORDINATORS],
     calls: BTreeMap<u64, Call>,
     next: u64,
-    /// Until when nobody gets an answer, and until when a node does not.
-    outage_until: Millis,
-    outages_of: BTreeMap<Node, Millis>,
+    /// Until when somebody cannot reach it, and how.
+    outages: Vec<(Millis, Outage)>,
     /// The highest number each right was ever seen with.
     numbers: BTreeMap<Right, u64>,
+    /// How often each right changed hands.
+    changes: BTreeMap<Right, u64>,
     lives: BTreeMap<BootId, Life>,
     /// What each stamp was used for: equal stamps merge cell by cell, so content may never differ under one.
     stamps: BTreeMap<(Right, Stamp), Request>,
@@ -103,24 +136,19 @@ impl ModelStore {
             skews_ms,
             calls: BTreeMap::new(),
             next: 0,
-            outage_until: 0,
-            outages_of: BTreeMap::new(),
+            outages: Vec::new(),
             numbers: BTreeMap::new(),
+            changes: BTreeMap::new(),
             lives: BTreeMap::new(),
             stamps: BTreeMap::new(),
             counts: StoreCounts::default(),
         }
     }
 
-    /// Until then nobody (or this node) gets an answer; most of what is under way is lost as well.
-    pub fn go_out(&mut self, until: Millis, of: Option<Node>) {
-        match of {
-            None => self.outage_until = self.outage_until.max(until),
-            Some(node) => {
-                self.outages_of.insert(node, until);
-            }
-        }
-        let is_hit = |call: &&mut Call| of.is_none_or(|node| call.asker.0 == node);
+    /// Until then it is out of reach; most of what is under way is lost as well.
+    pub fn go_out(&mut self, until: Millis, outage: Outage) {
+        self.outages.push((until, outage));
+        let is_hit = |call: &&mut Call| outage.hits(call.asker.0, &call.request);
         for call in self.calls.values_mut().filter(is_hit) {
             if !call.is_answered && self.dice.chance(70) {
                 call.answer = Some(Err(unknown()));
@@ -130,13 +158,14 @@ impl ModelStore {
 
     /// The store is there again.
     pub fn come_back(&mut self) {
-        self.outage_until = 0;
-        self.outages_of.clear();
+        self.outages.clear();
     }
 
-    fn is_out(&self, now: Millis, node: Node) -> bool {
-        let of_node = self.outages_of.get(&node).copied().unwrap_or_default();
-        now < self.outage_until.max(of_node)
+    /// What an outage takes of a request, if there is one.
+    fn lost(&self, now: Millis, node: Node, request: &Request) -> Option<Lost> {
+        let mut hits = self.outages.iter();
+        let hit = hits.find(|(until, outage)| now < *until && outage.hits(node, request));
+        hit.map(|(_, outage)| outage.lost)
     }
 
     /// Whether a request is one that may be sent at all.
@@ -169,12 +198,18 @@ impl ModelStore {
     ) -> Vec<(Millis, Step)> {
         self.next += 1;
         let id = self.next;
-        let is_out = self.is_out(now, asker.0);
+        let lost = self.lost(now, asker.0, &request);
         let dice = &mut self.dice;
         let timeout = match request {
             Request::NodeBeat { .. } => BEAT_TIMEOUT_MS,
             _ => TIMEOUT_MS,
         };
+        let unknown_percent = match request {
+            Request::NodeBeat { .. } => plan.unknown_beats_percent,
+            Request::LifeBegin { .. } | Request::LifeCas { .. } => plan.unknown_lives_percent,
+            _ => plan.unknown_percent,
+        };
+        let delay = if is_cas(&request) { plan.cas } else { plan.store };
         let gives_up_at = now + timeout;
         let mut call = Call {
             asker,
@@ -187,10 +222,14 @@ impl ModelStore {
             is_answered: false,
         };
         let mut steps = Vec::new();
-        if is_out || dice.chance(plan.unknown_percent) {
+        if lost == Some(Lost::Answers) {
+            call.answer = Some(Err(unknown()));
+            steps.push((now + delay.draw(dice), Step::Apply(id)));
+            steps.push((gives_up_at, Step::Answer(id)));
+        } else if lost.is_some() || dice.chance(unknown_percent) {
             call.answer = Some(Err(unknown()));
             steps.push((gives_up_at, Step::Answer(id)));
-            if dice.chance(if is_out { 10 } else { 50 }) {
+            if dice.chance(if lost.is_some() { 10 } else { 50 }) {
                 // At once, or long after its asker has given up.
                 let within = if dice.chance(30) {
                     timeout
@@ -201,10 +240,10 @@ impl ModelStore {
             }
         } else if dice.chance(plan.refused_percent) {
             call.answer = Some(Err(StoreError::Refused("not now".into())));
-            steps.push((now + plan.store.draw(dice), Step::Answer(id)));
+            steps.push((now + delay.draw(dice), Step::Answer(id)));
         } else {
-            let applied = now + plan.store.draw(dice);
-            let answered = applied + plan.store.draw(dice);
+            let applied = now + delay.draw(dice);
+            let answered = applied + delay.draw(dice);
             if answered > gives_up_at {
                 call.answer = Some(Err(unknown()));
             }
@@ -225,8 +264,9 @@ impl ModelStore {
         let reply = self.lies.apply(&mut self.tables, here, stamp, request);
         self.counts.late_writes += u64::from(call.is_answered);
         let request = call.request.clone();
+        let (by, _) = call.asker;
         let happened = match &reply {
-            Ok(reply) => self.watch(&request, reply),
+            Ok(reply) => self.watch(by, &request, reply),
             Err(_) => Ok(None),
         };
         if let Some(call) = self.calls.get_mut(&id) {
@@ -235,11 +275,19 @@ impl ModelStore {
         happened
     }
 
-    fn watch(&mut self, request: &Request, reply: &Reply) -> Result<Option<Happening>, String> {
+    fn watch(
+        &mut self,
+        by: Node,
+        request: &Request,
+        reply: &Reply,
+    ) -> Result<Option<Happening>, String> {
         match (request, reply) {
             (Request::ClaimCas { right, seen, to }, Reply::ClaimCas { applied: true, .. }) => {
                 watch_number(&mut self.numbers, *right, to)?;
                 let before = seen.as_ref().and_then(|seen| seen.holder.as_ref());
+                if before != to.holder.as_ref() {
+                    *self.changes.entry(*right).or_default() += 1;
+                }
                 let Some(holder) = &to.holder else {
                     return Ok(None);
                 };
@@ -258,20 +306,26 @@ impl ModelStore {
                 Ok(None)
             }
             (Request::LifeCas { boot, to, .. }, Reply::LifeCas { applied: true, .. }) => {
-                self.watch_life(*boot, *to)
+                self.watch_life(by, *boot, *to)
             }
             _ => Ok(None),
         }
     }
 
     /// A life's number only grows, until the boot is dead for ever.
-    fn watch_life(&mut self, boot: BootId, to: Life) -> Result<Option<Happening>, String> {
+    fn watch_life(
+        &mut self,
+        by: Node,
+        boot: BootId,
+        to: Life,
+    ) -> Result<Option<Happening>, String> {
         let before = self.lives.insert(boot, to);
         match (before, to) {
+            (Some(Life::Dead), Life::Dead) => Ok(None),
             (Some(Life::Dead), _) => Err(format!("{boot:?} was dead, and became {to:?}")),
             (_, Life::Dead) => {
                 self.counts.deaths += 1;
-                Ok(Some(Happening::Died(boot)))
+                Ok(Some(Happening::Died(boot, by)))
             }
             (Some(Life::Alive(old)), Life::Alive(new)) if new > old => {
                 self.counts.thaws += 1;
@@ -329,6 +383,11 @@ impl ModelStore {
     /// The row of a right, as it is.
     pub fn claim(&mut self, right: Right) -> Option<ClaimRow> {
         read_claim(&mut self.tables, right)
+    }
+
+    /// How often a right changed hands. A holder that raises its own number does not change it.
+    pub fn changes(&self, right: Right) -> u64 {
+        self.changes.get(&right).copied().unwrap_or_default()
     }
 
     /// Whether a boot was declared dead.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use uo_proto::{CharId, RegionId};
-use uo_server::identity::Holder;
+use uo_server::identity::{BootId, Holder};
 use uo_server::sim::state::{CharacterState, Phase, RegionState};
 use uo_server::store::{ClaimRow, Right};
 
@@ -16,8 +16,10 @@ use super::shard::Shard;
 pub struct Watch {
     generations: BTreeMap<CharId, u64>,
     epochs: BTreeMap<RegionId, u64>,
-    /// How far each region was at the last tick of each sim that has it.
-    ticks: BTreeMap<(usize, RegionId), u64>,
+    /// How far each region was at the last tick of each sim that has it, under which epoch.
+    ticks: BTreeMap<(usize, RegionId), (u64, u64)>,
+    /// Who ran each region last, and how often its lease had changed hands by then.
+    ran: BTreeMap<RegionId, (BootId, u64)>,
     pub(super) promises: Promises,
 }
 
@@ -79,8 +81,10 @@ impl Shard {
         placed: &mut BTreeMap<CharId, RegionId>,
     ) -> Result<(), String> {
         // One that is being given up stands still.
-        let ticks = self.watch.ticks.insert((index, running.id), running.ticks);
-        if ticks != Some(running.ticks) {
+        let place = (running.epoch, running.ticks);
+        let before = self.watch.ticks.insert((index, running.id), place);
+        let has_ticked = before != Some(place);
+        if has_ticked {
             let row = self.store.claim(Right::Region(running.id));
             if !is_of(row.as_ref(), me, running.epoch) {
                 return Err(format!(
@@ -91,8 +95,10 @@ impl Shard {
             if self.store.is_dead(me.boot) {
                 return Err(format!("{me:?} was declared dead, and ticks"));
             }
+            grow(&mut self.watch.epochs, running.id, running.epoch)?;
+            let changes = self.store.changes(Right::Region(running.id));
+            self.watch.ran.insert(running.id, (me.boot, changes));
         }
-        grow(&mut self.watch.epochs, running.id, running.epoch)?;
         let sim = self.sims[index].as_ref();
         let Some(region) = sim.and_then(|sim| sim.core().region(running.id)) else {
             return Ok(());
@@ -112,10 +118,12 @@ impl Shard {
                 ));
             }
         }
-        let objects = region.differences();
-        let (now, epoch) = (self.now, running.epoch);
-        let promises = &mut self.watch.promises;
-        promises.see_objects(now, running.id, epoch, objects);
+        if has_ticked {
+            let objects = region.differences();
+            let (now, epoch) = (self.now, running.epoch);
+            let promises = &mut self.watch.promises;
+            promises.see_objects(now, running.id, epoch, objects);
+        }
         Ok(())
     }
 
@@ -150,16 +158,30 @@ impl Shard {
         Ok(())
     }
 
+    /// Whoever opens a region again that it ran has lost it to somebody, or given it up.
+    pub(super) fn watch_opening(&self, me: &Holder, region: RegionId) -> Result<(), String> {
+        let changes = self.store.changes(Right::Region(region));
+        if self.watch.ran.get(&region) == Some(&(me.boot, changes)) {
+            return Err(format!(
+                "{region:?} was dropped by {}, who had it all the time",
+                me.node
+            ));
+        }
+        Ok(())
+    }
+
     /// Whether every region is held, and every character that anybody has is in a battle.
     pub(super) fn is_everybody_placed(&self) -> bool {
         let mut held = BTreeSet::new();
         for sim in self.sims.iter().flatten() {
+            let regions = sim.core().region_states();
             let characters = sim.core().character_states();
             let are_placed = characters.iter().all(|it| it.phase == Phase::Playing);
-            if !sim.may_act() || !are_placed {
+            let has_nothing = regions.is_empty() && characters.is_empty();
+            if !has_nothing && !(sim.may_act() && are_placed) {
                 return false;
             }
-            held.extend(sim.core().region_states().iter().map(|region| region.id));
+            held.extend(regions.iter().map(|region| region.id));
         }
         self.world.regions().all(|id| held.contains(&id))
     }

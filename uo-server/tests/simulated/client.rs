@@ -453,7 +453,9 @@ impl Client {
     fn inventory(&mut self, now: Millis, message: InventoryMsg) -> Checked {
         self.private(message.private)?;
         let inventory = message.inventory;
-        if inventory.version < self.inventory_saved {
+        // What was under way when a newer one became durable is still told, until that one was.
+        let newest = self.inventories.keys().next_back().copied();
+        if inventory.version < self.inventory_saved.min(newest.unwrap_or_default()) {
             return Err(format!(
                 "inventory {} was saved, and {} came back",
                 self.inventory_saved, inventory.version

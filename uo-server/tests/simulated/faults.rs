@@ -71,7 +71,9 @@ impl Shard {
         let mut at = self.now;
         for _ in 0..FLAPS {
             let length = self.dice.between(length, length + 1_500);
-            let lost = self.dice.pick(&[Lost::Requests, Lost::Answers, Lost::Writes]);
+            let lost = self
+                .dice
+                .pick(&[Lost::Requests, Lost::Answers, Lost::Writes]);
             let of = Some(node);
             let fault = match self.dice.below(3) {
                 0 => Fault::Pause(node, length),

@@ -216,4 +216,21 @@ impl Shard {
         }
         self.tell_linked(at);
     }
+
+    /// A node looks for whoever else goes by the name of one that it lost, or is back meanwhile.
+    pub(super) fn look_for(&mut self, at: Node, gone: Node) {
+        for other in self.others(at) {
+            let is_replaced =
+                self.is_joined_to_name(at, other) || self.is_joined_to_name(other, at);
+            if other.name() == gone.name() && !is_replaced {
+                self.dial(at, other);
+            }
+        }
+    }
+
+    /// Whether it is linked to anybody of the other's name.
+    fn is_joined_to_name(&self, node: Node, other: Node) -> bool {
+        node::all(self.plan.sims)
+            .any(|it| it.name() == other.name() && self.network.is_joined(node, it))
+    }
 }

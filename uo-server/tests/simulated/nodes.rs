@@ -12,15 +12,18 @@ use uo_server::planted::PlantedBug;
 use uo_server::sim::core::{SimConfig, SimCore};
 use uo_server::sim::member::{self, Member};
 use uo_server::store::row::Role;
-use uo_server::store::{Life, Request};
+use uo_server::store::{Life, Reply, Request};
 
-use super::node::{Machine, Node, SIMS_MAX};
+use super::node::{self, Machine, Node, SIMS_MAX};
 use super::shard::{Event, Shard};
 use super::store::{Step, Ticket};
 
 const TICK_MS: Millis = 50;
 /// How far apart the times of day of two starts are at most.
 const TIME_OF_DAY_MS: Millis = 10_000;
+/// How long after a process ended because its name was taken somebody looks at it, and starts it again: in the end only if
+/// the other is gone.
+const LOOKED_AFTER_MS: Millis = 5_000;
 
 /// The process of a sim.
 pub struct SimNode {
@@ -95,8 +98,12 @@ impl Shard {
 
     /// Starts a node, with a boot of its own.
     pub(super) fn start(&mut self, node: Node) {
-        if self.is_up(node) {
+        if self.is_up(node) || self.is_frozen {
             return;
+        }
+        if self.is_recovering && self.is_name_taken(node) {
+            let later = self.now + LOOKED_AFTER_MS;
+            return self.queue.push(later, Event::Start(node));
         }
         let time_of_day = self.dice.below(TIME_OF_DAY_MS);
         let machine = self.machine(node);
@@ -116,6 +123,12 @@ impl Shard {
         let first = self.after(node, TICK_MS);
         self.queue.push(first, Event::Tick(node, life));
         self.dial_all(node);
+    }
+
+    /// Whether another process goes by its name.
+    fn is_name_taken(&self, node: Node) -> bool {
+        node::all(self.plan.sims)
+            .any(|other| other != node && other.name() == node.name() && self.is_up(other))
     }
 
     fn new_boot(&mut self) -> BootId {
@@ -259,8 +272,7 @@ impl Shard {
         self.note(|| format!("{}: {why}", node.name()));
         if let ExitReason::NameTaken { .. } = why {
             self.counted.names_taken += 1;
-            // Somebody looks at it before it is tried again.
-            self.machine(node).starts_after = 5_000;
+            self.machine(node).starts_after = LOOKED_AFTER_MS;
         }
         self.stopped(node);
     }
@@ -412,6 +424,7 @@ impl Shard {
     }
 
     pub(super) fn answer(&mut self, id: u64) {
+        let region = self.store.region_read(id);
         let ((node, life), ticket, reply) = match self.store.answer(self.now, id) {
             Some(Ok(answered)) => answered,
             Some(Err(later)) => {
@@ -426,6 +439,11 @@ impl Shard {
         self.note(|| format!("{} is answered {reply:?}", node.name()));
         match (node, ticket) {
             (Node::Sim(index), Ticket::Member(ticket)) => {
+                if let (Some(region), Ok(Reply::Objects(rows))) = (region, &reply)
+                    && let Err(why) = self.note_load(index, region, rows)
+                {
+                    self.broken.get_or_insert(why);
+                }
                 self.give_sim(index, member::Input::Store { ticket, reply });
             }
             (Node::Gateway(index), Ticket::Gateway(ticket)) => {

@@ -108,6 +108,8 @@ pub struct Plan {
     pub skews_ms: [u64; COORDINATORS],
     /// From a request to its effect, and from there to its answer.
     pub store: Delay,
+    /// The same for reads of the nodes.
+    pub nodes: Delay,
     /// The same for what takes rounds between replicas: each change of a register.
     pub cas: Delay,
     /// Of a hundred requests, so many are answered `unknown`; half of them take effect all the same, then or later.
@@ -115,6 +117,9 @@ pub struct Plan {
     /// The same for changes of a life, and for beats.
     pub unknown_lives_percent: u64,
     pub unknown_beats_percent: u64,
+    /// The same for reads of the nodes, and for writes of what is simulated.
+    pub unknown_nodes_percent: u64,
+    pub unknown_writes_percent: u64,
     /// How much later at most.
     pub late_ms_max: u64,
     /// So many are refused.
@@ -148,10 +153,13 @@ impl Plan {
             clocks: Vec::new(),
             skews_ms: [0; COORDINATORS],
             store: Delay::steady(1, 4),
+            nodes: Delay::steady(1, 4),
             cas: Delay::steady(2, 12),
             unknown_percent: 0,
             unknown_lives_percent: 0,
             unknown_beats_percent: 0,
+            unknown_nodes_percent: 0,
+            unknown_writes_percent: 0,
             late_ms_max: dice.pick(&[3_000, 8_000]),
             refused_percent: 0,
             link: Delay::steady(0, 2),
@@ -206,12 +214,15 @@ impl Plan {
         if dice.chance(60) {
             self.store = rough(dice.between(2, 20));
             self.store.rare.1 = dice.pick(&[900, 1_900]);
+            self.nodes = self.store;
             self.cas = rough(dice.between(2, 30));
             self.cas.usual = (4, 25);
             self.cas.rare.1 = 1_500;
             self.unknown_percent = dice.between(0, 15);
             self.unknown_lives_percent = dice.pick(&[0, self.unknown_percent, 50]);
             self.unknown_beats_percent = dice.pick(&[0, self.unknown_percent, 35]);
+            self.unknown_nodes_percent = self.unknown_percent;
+            self.unknown_writes_percent = self.unknown_percent;
             self.refused_percent = dice.between(0, 4);
         }
         if dice.chance(60) {
@@ -265,16 +276,20 @@ impl Plan {
 
     /// Whether every request is answered, and soon: but for outages, nobody has a reason to be late with its beats.
     pub fn has_good_store(&self) -> bool {
-        self.unknown_percent == 0 && self.refused_percent == 0 && self.store.rare_percent == 0
+        let is_steady = self.store.rare_percent == 0 && self.nodes.rare_percent == 0;
+        is_steady && self.unknown_percent == 0 && self.refused_percent == 0
     }
 
     /// From the end of the play on, nothing is slow and nothing breaks.
     pub fn becalm(&mut self) {
         self.store = Delay::steady(1, 4);
+        self.nodes = Delay::steady(1, 4);
         self.cas = Delay::steady(2, 12);
         self.unknown_percent = 0;
         self.unknown_lives_percent = 0;
         self.unknown_beats_percent = 0;
+        self.unknown_nodes_percent = 0;
+        self.unknown_writes_percent = 0;
         self.refused_percent = 0;
         self.link = Delay::steady(0, 2);
         self.own_link = Delay::steady(0, 0);

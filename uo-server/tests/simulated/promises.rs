@@ -138,6 +138,27 @@ fn standing(state: ObjectState) -> Option<ObjectState> {
 }
 
 impl Shard {
+    /// A region that was just claimed is loaded.
+    pub(super) fn note_load(
+        &mut self,
+        index: usize,
+        region: RegionId,
+        rows: &[(ObjectKey, Vec<u8>)],
+    ) -> Result<(), String> {
+        let row = self.store.claim(Right::Region(region));
+        let Some((sim, row)) = self.sims[index].as_ref().zip(row) else {
+            return Ok(());
+        };
+        let is_open = sim.core().region(region).is_some();
+        if is_open || row.holder.as_ref() != Some(&sim.me()) {
+            return Ok(()); // It was asked for too long ago.
+        }
+        let loaded = read_rows(rows).map_err(|error| error.to_string())?;
+        let objects = loaded.objects.into_iter().map(|o| (o.key, o)).collect();
+        let promises = &mut self.watch.promises;
+        promises.check_loaded(region, row.number, objects)
+    }
+
     /// A region that is about to be opened seals what it loaded.
     pub(super) fn note_seal(&mut self, index: usize, request: &Request) -> Result<(), String> {
         let Request::ObjectsSeal {

@@ -16,7 +16,7 @@ const MAP_SIZE: u16 = 128;
 /// What need not happen.
 const RARE: [&str; 2] = ["missed", "unauthorised"];
 /// Lines of a replayed run that are printed at most.
-const TRACE_LINES_MAX: usize = 4_000;
+const TRACE_LINES_MAX: usize = 20_000;
 
 /// What one run came to.
 #[derive(Debug)]
@@ -35,7 +35,9 @@ pub struct Summary {
     pub stats: Stats,
     pub counted: Counted,
     pub store: StoreCounts,
+    /// That of the lowest seed that failed.
     pub failure: Option<String>,
+    pub failures: u64,
 }
 
 /// The seeds to run: `UO_SEED`, or `UO_SEEDS` many, or the usual number.
@@ -60,7 +62,8 @@ fn world(number: u64) -> World {
 
 /// Runs one seed.
 pub fn run(seed: u64, tampering: Tampering, tracing: bool) -> Outcome {
-    let plan = Plan::of(seed);
+    let mut plan = Plan::of(seed);
+    tampering.season.shape(&mut plan);
     let mut shard = Shard::new(plan.clone(), tampering, world(plan.world), tracing);
     let result = std::panic::catch_unwind(AssertUnwindSafe(|| shard.run()));
     let mut stats = Stats::default();
@@ -86,9 +89,10 @@ pub fn run(seed: u64, tampering: Tampering, tracing: bool) -> Outcome {
         store: shard.store.counts,
         failure: failure.map(|why| {
             format!(
-                "seed {seed}, at {} ms: {why}\nreplay: UO_SEED={seed} cargo test -p uo-server --test simulated \
-                 every_promise -- --nocapture",
-                shard.now()
+                "seed {seed}, at {} ms: {why}\nreplay: UO_SEED={seed} cargo test -p uo-server --test simulated {} -- \
+                 --nocapture",
+                shard.now(),
+                tampering.test(),
             )
         }),
     }
@@ -102,9 +106,10 @@ fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
         .unwrap_or_else(|| "without words".to_owned())
 }
 
-/// Runs seeds on all cores, until one fails. Of several that fail, the lowest is told.
+/// Runs seeds on all cores, until one fails, or to their end with `UO_GO_ON`, telling of each that fails.
 pub fn run_seeds(seeds: Range<u64>, tampering: Tampering) -> Summary {
     let tracing = seeds.end - seeds.start == 1;
+    let goes_on = std::env::var_os("UO_GO_ON").is_some();
     let next = AtomicU64::new(seeds.start);
     let summary = Mutex::new((Summary::default(), u64::MAX));
     let work = || {
@@ -120,8 +125,13 @@ pub fn run_seeds(seeds: Range<u64>, tampering: Tampering) -> Summary {
             total.stats += outcome.stats;
             total.counted += outcome.counted;
             total.store += outcome.store;
-            if outcome.failure.is_some() {
-                next.store(seeds.end, Ordering::Relaxed);
+            if let Some(failure) = &outcome.failure {
+                total.failures += 1;
+                if goes_on {
+                    println!("{failure}");
+                } else {
+                    next.store(seeds.end, Ordering::Relaxed);
+                }
                 if seed < *failed {
                     *failed = seed;
                     total.failure = outcome.failure;

@@ -23,6 +23,7 @@ use super::node::{self, GATEWAYS, Machine, Node, SIMS_MAX, TWIN};
 use super::nodes::{GatewayNode, SimNode};
 use super::plan::{Fault, PLAY_MS, Plan, RECOVER_MS, SETTLE_MS};
 use super::queue::{InOrder, Queue};
+use super::season::Season;
 use super::store::{Happening, ModelStore, Step};
 use super::truth::Truth;
 use super::watch::Watch;
@@ -106,7 +107,19 @@ pub(super) struct Conn {
 /// What is done to a run that a plan does not say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tampering {
+    pub season: Season,
     pub planted: Planted,
+}
+
+impl Tampering {
+    /// The test that runs seeds like this.
+    pub fn test(self) -> &'static str {
+        match (self.planted == Planted::NONE, self.season) {
+            (true, Season::Any) => "every_promise_is_kept",
+            (true, _) => "every_promise_is_kept_in_each_season",
+            (false, _) => "--features planted-bugs THE_SAME_TEST",
+        }
+    }
 }
 
 /// The whole of it.
@@ -248,6 +261,9 @@ impl Shard {
         if let Some((node, lane)) = self.lane(&event)
             && self.is_paused(node)
         {
+            if let Event::Store(Step::Answer(id)) = event {
+                self.store.arrived(id);
+            }
             self.machine(node).hold(lane, event);
             return Ok(());
         }
@@ -268,7 +284,10 @@ impl Shard {
             Event::Turn(player) => self.turn(player),
             Event::Fault(fault) => self.fault(fault),
             Event::Start(node) => self.start(node),
-            Event::Lost { at, gone } => self.tell_lost(at, gone),
+            Event::Lost { at, gone } => {
+                self.tell_lost(at, gone);
+                self.look_for(at, gone);
+            }
             Event::Join(a, b) => self.join(a, b),
             Event::Silence { node, other, pause } => self.silence(node, other, pause),
             Event::GoOn { node, pause } => {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use uo_proto::RegionId;
 use uo_server::Millis;
 use uo_server::cluster::core as cluster;
 use uo_server::identity::{BootId, Holder};
@@ -207,9 +208,17 @@ impl ModelStore {
         let unknown_percent = match request {
             Request::NodeBeat { .. } => plan.unknown_beats_percent,
             Request::LifeBegin { .. } | Request::LifeCas { .. } => plan.unknown_lives_percent,
+            Request::NodesRead => plan.unknown_nodes_percent,
+            Request::ObjectsWrite { .. } | Request::CharacterWrite { .. } => {
+                plan.unknown_writes_percent
+            }
             _ => plan.unknown_percent,
         };
-        let delay = if is_cas(&request) { plan.cas } else { plan.store };
+        let delay = match request {
+            Request::NodesRead => plan.nodes,
+            _ if is_cas(&request) => plan.cas,
+            _ => plan.store,
+        };
         let gives_up_at = now + timeout;
         let mut call = Call {
             asker,
@@ -334,6 +343,22 @@ impl ModelStore {
             _ => Err(format!(
                 "the life of {boot:?} went from {before:?} to {to:?}"
             )),
+        }
+    }
+
+    /// The answer of a call is at its asker's machine, where no outage reaches it.
+    pub fn arrived(&mut self, id: u64) {
+        let call = self.calls.get_mut(&id);
+        if let Some(call) = call.filter(|call| call.answer.is_some()) {
+            call.is_answered = true;
+        }
+    }
+
+    /// Which region's objects a call reads.
+    pub fn region_read(&self, id: u64) -> Option<RegionId> {
+        match self.calls.get(&id)?.request {
+            Request::ObjectsRead { region } => Some(region),
+            _ => None,
         }
     }
 

@@ -18,6 +18,8 @@ pub struct Truth {
     /// What differs from the generated content.
     objects: BTreeMap<ObjectKey, ObjectState>,
     coins: BTreeMap<CoinSerial, CharId>,
+    /// The versions of the inventories.
+    inventories: BTreeMap<CharId, u64>,
 }
 
 impl Shard {
@@ -54,6 +56,13 @@ impl Shard {
         };
         for client in &self.clients {
             let compared = self.compare(client, &truth.entities, &truth.objects);
+            let inventory = truth.inventories.get(&client.char_id);
+            if inventory.is_some_and(|&version| version < client.inventory_saved) {
+                return Err(format!(
+                    "{}: inventory {} was saved, and {inventory:?} is left",
+                    client.name, client.inventory_saved
+                ));
+            }
             compared.map_err(|why| format!("{}: {why}", client.name))?;
         }
         Ok(())
@@ -126,6 +135,7 @@ impl Truth {
             let Some(inventory) = region.battle().inventory(char_id.entity()) else {
                 continue;
             };
+            self.inventories.insert(char_id, inventory.version);
             for coin in &inventory.coins {
                 if let Some(other) = self.coins.insert(*coin, char_id) {
                     return Err(format!("{coin} is with {other:?} and {char_id:?}"));

@@ -178,7 +178,8 @@ impl Shard {
             let characters = sim.core().character_states();
             let are_placed = characters.iter().all(|it| it.phase == Phase::Playing);
             let has_nothing = regions.is_empty() && characters.is_empty();
-            if !has_nothing && !(sim.may_act() && are_placed) {
+            let is_settled = sim.may_act() && are_placed;
+            if !has_nothing && !is_settled {
                 return false;
             }
             held.extend(regions.iter().map(|region| region.id));

@@ -204,33 +204,38 @@ pub fn deep() -> Vec<Bounds> {
             (it.nodes[0].own_life, it.nodes[1].deaths) = (Prompt, Prompt);
         }),
         with(unknown(), |it| {
-            it.timing = ticks(2, 3, 4, 2, 1);
+            it.timing = ticks(2, 3, 4, 2, 2);
             it.acts_on = true;
-            it.nodes[1].reads = Prompt;
+            (it.nodes[1].reads, it.nodes[1].deaths) = (Prompt, Prompt);
         }),
         with(paused(), |it| {
             it.nodes[0].own_life = Prompt;
             (it.nodes[1].reads, it.nodes[1].deaths) = (Prompt, Prompt);
-            it.faults.pauses = 2;
+            it.timing = ticks(2, 3, 5, 3, 1);
         }),
-        with(clocks(), |it| {
-            it.nodes[0].own_life = Free;
-            it.faults.unknown = 1;
-            it.nodes[1].deaths = Instant;
-        }),
+        with(clocks(), |it| it.faults.unknown = 1),
         with(newcomer(), |it| it.faults.unknown = 1),
-        with(restarted(), |it| {
-            (it.nodes[1].reads, it.nodes[1].deaths) = (Prompt, Prompt);
-        }),
+        deep_restarted(),
         with(short_ttl(), |it| {
             it.nodes[0].own_life = Free;
             it.faults.unknown = 1;
         }),
         with(two(), |it| {
+            it.timing = ticks(2, 3, 4, 2, 2);
             it.nodes[0].reads = Prompt;
         }),
-        with(outage(), |it| it.faults.outages = 3),
+        // Not three: they can strike the beats of one sim alone for all of a window, and then it is right to end it.
+        with(outage(), |it| {
+            it.timing = ticks(5, 7, 10, 2, 4);
+            it.faults.outages = 2;
+        }),
     ]
+}
+
+fn deep_restarted() -> Bounds {
+    with(restarted(), |it| {
+        (it.nodes[1].reads, it.nodes[1].deaths) = (Prompt, Prompt);
+    })
 }
 
 /// Forms that are searched backwards, too.
@@ -240,10 +245,7 @@ pub fn usual_limbo() -> Vec<Bounds> {
 
 /// The same, deep.
 pub fn deep_limbo() -> Vec<Bounds> {
-    vec![with(two(), |it| {
-        it.nodes[0].reads = Prompt;
-        it.faults.crashes = 1;
-    })]
+    vec![deep_restarted()]
 }
 
 fn with(mut bounds: Bounds, change: fn(&mut Bounds)) -> Bounds {

@@ -8,6 +8,7 @@ use anyhow::{Context, bail, ensure};
 use clap::{Parser, Subcommand, ValueEnum};
 use uo_world::World;
 
+use crate::cluster::timing::Timing;
 use crate::database::{DatabaseArgs, SchemaArgs};
 use crate::identity::NodeName;
 use crate::store::row::Role;
@@ -65,6 +66,8 @@ pub struct Args {
     /// Threads that tick regions when there is much to do; 0 is half the cores.
     #[arg(long, env = "UO_TICK_THREADS", default_value_t = 0, value_name = "N")]
     tick_threads: usize,
+    #[command(flatten)]
+    timing: Timing,
 }
 
 /// What to do instead of running a server.
@@ -148,6 +151,8 @@ pub struct Config {
     pub connections_max: usize,
     /// Threads of the tick pool, at least one.
     pub tick_threads: usize,
+    /// The times that decide about rights; they fit together.
+    pub timing: Timing,
 }
 
 impl Config {
@@ -157,7 +162,8 @@ impl Config {
             RoleArg::All => Role::All,
             RoleArg::Sim => Role::Sim,
             RoleArg::Gateway => bail!(
-                "this version has no links between processes yet, so a gateway could reach no sim: start --role all,                  which is both (and --role sim beside it, for regions that are to be held by several)"
+                "this version has no links between processes yet, so a gateway could reach no sim: start --role all, \
+                 which is both (and --role sim beside it, for regions that are to be held by several)"
             ),
         };
         ensure!(
@@ -187,6 +193,8 @@ impl Config {
             args.limit_connections > 0,
             "--limit-connections must be at least 1"
         );
+        args.timing.check()?;
+        args.timing.check_with_store()?;
         let store = store_choice(&args)?;
         let is_shared = matches!(store, StoreChoice::Scylla { .. });
         ensure!(
@@ -211,6 +219,7 @@ impl Config {
                 }
                 threads => threads,
             },
+            timing: args.timing,
         })
     }
 }
@@ -283,6 +292,9 @@ mod tests {
             (&["schema"], "--store"),
             (&["--limit-connections", "0"], "at least 1"),
             (&["--sed", "7"], "--seed"),
+            (&["--fence-ms", "2450"], "may still act"),
+            (&["--beat-ms", "0"], "at least 1"),
+            (&["--gone-ms", "3600001"], "3600000"),
         ];
         for (args, expected) in cases {
             let error = config(args).expect_err("it is refused");

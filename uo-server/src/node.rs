@@ -17,7 +17,6 @@ use crate::admin::meters::Meters;
 use crate::admin::{Admin, router};
 use crate::clock::Clock;
 use crate::cluster::core::{ClusterConfig, ExitReason};
-use crate::cluster::timing::Timing;
 use crate::config::{Config, StoreChoice};
 use crate::gateway::connection::Hub;
 use crate::gateway::core::{Config as GatewayConfig, GatewayCore};
@@ -309,7 +308,7 @@ fn member(config: &Config, me: &Holder, clients: &[String], now: Millis) -> Memb
         others_are_dead: !matches!(config.store, StoreChoice::Scylla { .. }),
         peer: None,
         clients: clients.to_vec(),
-        timing: Timing::default(),
+        timing: config.timing.clone(),
         planted: Planted::NONE,
     };
     let mut sim = SimConfig::alone(me.clone(), world.clone());

@@ -66,6 +66,8 @@ fn every_promise_is_kept_in_each_season() {
         Season::Outages,
         Season::Turnover,
         Season::SlowReads,
+        Season::LateWakes,
+        Season::Relapses,
     ] {
         let tampering = Tampering {
             season,
@@ -94,10 +96,6 @@ fn one_seed_is_one_run() {
 /// Not here, but in the model checker only:
 /// - `DrainBySourceCas`: no sim drains a region to another yet.
 /// - `NoForwarding`: without drains, no boot that lives loses a region while a character is on its way there.
-/// - `ThawByRefusal`: the fence has to fall twice, and the second time end between the others' last evidence and their
-///   compare-and-set.
-/// - `UnchangedReceiptToReceipt`: a read has to be under way for half a second, across the moment at which a boot that
-///   nearly lost its fence beats again, without its slowness being taken for an outage.
 #[cfg(feature = "planted-bugs")]
 mod planted {
     use super::*;
@@ -153,5 +151,7 @@ mod planted {
         a_promise_without_a_look_after_the_write: SavedWithoutCheck in Any,
         a_release_before_the_stop: ReleasedBeforeStopped in Any,
         a_lease_check_that_believes_an_older_row: LeaseCheckBelievesOlderRow in SlowReads,
+        a_thaw_by_a_refusal: ThawByRefusal in Relapses,
+        unchanged_from_receipt_to_receipt: UnchangedReceiptToReceipt in LateWakes,
     }
 }

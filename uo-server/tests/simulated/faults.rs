@@ -62,6 +62,9 @@ impl Shard {
                 let at = self.now + self.dice.below(2_000);
                 self.queue.push(at, Event::Start(Node::Sim(TWIN)));
             }
+            Fault::LateAnswers(length, late) => {
+                self.store.answer_late(self.now + length, late);
+            }
             Fault::Stall(length) => self.network.stalled_until = self.now + length,
         }
     }

@@ -59,6 +59,8 @@ pub enum Lost {
     Requests,
     /// Answers, while requests take effect.
     Answers,
+    /// The same, but only of changes of lives.
+    AnswersOfLives,
     /// Whatever writes; reads are served.
     Writes,
 }
@@ -90,6 +92,8 @@ pub enum Fault {
     Twin(u64),
     /// Messages between nodes stand still for this long.
     Stall(u64),
+    /// What is read of the nodes within the first time is served as ever, and takes the second longer to arrive.
+    LateAnswers(u64, u64),
 }
 
 /// Everything about a run that does not follow from what happens in it.

@@ -24,6 +24,10 @@ pub enum Season {
     Turnover,
     /// Reads are slow while changes are quick.
     SlowReads,
+    /// Sims wake just before their fence falls, while what others read of them is on its way for long.
+    LateWakes,
+    /// Sims thaw without learning of it, and are cut off again for about as long as the others' window.
+    Relapses,
 }
 
 impl Season {
@@ -40,6 +44,8 @@ impl Season {
             Season::Outages => plan.outages(&mut dice),
             Season::Turnover => plan.turnover(&mut dice),
             Season::SlowReads => plan.slow_reads(&mut dice),
+            Season::LateWakes => plan.late_wakes(&mut dice),
+            Season::Relapses => plan.relapses(&mut dice),
         }
         plan.faults.sort_by_key(|&(at, _)| at);
     }
@@ -190,6 +196,42 @@ impl Plan {
                 _ => Fault::Kill(Node::Sim(sim), down),
             };
             vec![(0, fault)]
+        });
+    }
+
+    /// A sim beats, sleeps, and beats again just within its fence. A read that was served before that second beat arrives
+    /// when the first was seen long enough ago; no slower, or it would be taken for an outage.
+    fn late_wakes(&mut self, dice: &mut Dice) {
+        self.store = delay((1, 12), (1, 12), 0);
+        self.nodes = delay((1, 12), (50, 300), 5);
+        self.cas = delay((2, 12), (2, 12), 0);
+        self.episodes(dice, (3_500, 5_500), |dice| {
+            let node = Node::Sim(dice.below(3) as usize);
+            let asleep = dice.between(1_500, 1_950);
+            let late = Fault::LateAnswers(dice.between(150, 300), dice.between(500, 850));
+            let before = dice.between(50, 250);
+            vec![(0, Fault::Pause(node, asleep)), (asleep - before, late)]
+        });
+    }
+
+    /// A sim's fence falls, and it thaws without an answer. Before it can ask again it is cut off, and so its fence lapses
+    /// once more. It is back when others have just seen for long enough that it stands still, and their request to declare
+    /// it dead is on its way.
+    fn relapses(&mut self, dice: &mut Dice) {
+        self.store = delay((1, 12), (1, 12), 0);
+        self.nodes = delay((1, 12), (100, 400), 20);
+        self.cas = delay((4, 25), (200, 900), 40);
+        self.episodes(dice, (7_000, 9_500), |dice| {
+            let of = Some(Node::Sim(dice.below(3) as usize));
+            let outage = |lost, length| Fault::Outage(Outage { of, lost }, length);
+            let first = dice.between(1_900, 2_500);
+            let well = first + dice.between(100, 700);
+            let second = dice.between(2_200, 3_400);
+            vec![
+                (0, outage(Lost::Writes, first)),
+                (1, outage(Lost::AnswersOfLives, well)),
+                (well, outage(Lost::Writes, second)),
+            ]
         });
     }
 }

@@ -77,7 +77,12 @@ pub enum Happening {
 
 impl Outage {
     fn hits(&self, node: Node, request: &Request) -> bool {
-        self.of.is_none_or(|of| of == node) && (self.lost != Lost::Writes || !is_read(request))
+        let is_taken = match self.lost {
+            Lost::Requests | Lost::Answers => true,
+            Lost::AnswersOfLives => matches!(request, Request::LifeCas { .. }),
+            Lost::Writes => !is_read(request),
+        };
+        is_taken && self.of.is_none_or(|of| of == node)
     }
 }
 
@@ -118,6 +123,8 @@ pub struct ModelStore {
     next: u64,
     /// Until when somebody cannot reach it, and how.
     outages: Vec<(Millis, Outage)>,
+    /// Until when, and how much later than usual, reads of the nodes are answered.
+    late: (Millis, Millis),
     /// The highest number each right was ever seen with.
     numbers: BTreeMap<Right, u64>,
     /// How often each right changed hands.
@@ -138,6 +145,7 @@ impl ModelStore {
             calls: BTreeMap::new(),
             next: 0,
             outages: Vec::new(),
+            late: (0, 0),
             numbers: BTreeMap::new(),
             changes: BTreeMap::new(),
             lives: BTreeMap::new(),
@@ -157,9 +165,15 @@ impl ModelStore {
         }
     }
 
+    /// What is asked about the nodes until then is answered so much later.
+    pub fn answer_late(&mut self, until: Millis, late: Millis) {
+        self.late = (until, late);
+    }
+
     /// The store is there again.
     pub fn come_back(&mut self) {
         self.outages.clear();
+        self.late = (0, 0);
     }
 
     /// What an outage takes of a request, if there is one.
@@ -219,6 +233,10 @@ impl ModelStore {
             _ if is_cas(&request) => plan.cas,
             _ => plan.store,
         };
+        let late = match (&request, self.late) {
+            (Request::NodesRead, (until, late)) if now < until => late,
+            _ => 0,
+        };
         let gives_up_at = now + timeout;
         let mut call = Call {
             asker,
@@ -231,7 +249,7 @@ impl ModelStore {
             is_answered: false,
         };
         let mut steps = Vec::new();
-        if lost == Some(Lost::Answers) {
+        if let Some(Lost::Answers | Lost::AnswersOfLives) = lost {
             call.answer = Some(Err(unknown()));
             steps.push((now + delay.draw(dice), Step::Apply(id)));
             steps.push((gives_up_at, Step::Answer(id)));
@@ -252,7 +270,7 @@ impl ModelStore {
             steps.push((now + delay.draw(dice), Step::Answer(id)));
         } else {
             let applied = now + delay.draw(dice);
-            let answered = applied + delay.draw(dice);
+            let answered = applied + delay.draw(dice) + late;
             if answered > gives_up_at {
                 call.answer = Some(Err(unknown()));
             }

@@ -58,6 +58,9 @@ impl Shard {
             return Ok(());
         }
         let me = sim.me();
+        if self.store.is_dead(me.boot) {
+            return Err(format!("{me:?} was declared dead, and acts"));
+        }
         let (regions, characters) = (sim.core().region_states(), sim.core().character_states());
         self.fold(&characters.len());
         let mut placed = BTreeMap::new();
@@ -91,9 +94,6 @@ impl Shard {
                     "{:?} runs at {} under epoch {}, and its lease says {row:?}",
                     running.id, me.node, running.epoch
                 ));
-            }
-            if self.store.is_dead(me.boot) {
-                return Err(format!("{me:?} was declared dead, and ticks"));
             }
             grow(&mut self.watch.epochs, running.id, running.epoch)?;
             let changes = self.store.changes(Right::Region(running.id));

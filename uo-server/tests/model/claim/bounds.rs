@@ -97,8 +97,7 @@ pub const DEEP: &[Bounds] = &[
         ..SMALL
     },
     Bounds {
-        name: "claims: lease check",
-        unknown: 0,
+        name: "claims: lease check, unknown outcomes",
         deeds: 0,
         objects: false,
         lease_check: true,
@@ -113,9 +112,8 @@ pub const DEEP: &[Bounds] = &[
         ..SMALL
     },
     Bounds {
-        name: "claims: three sims",
+        name: "claims: three sims, unknown outcomes",
         nodes: 3,
-        unknown: 0,
         deeds: 0,
         objects: false,
         ..SMALL
@@ -123,7 +121,6 @@ pub const DEEP: &[Bounds] = &[
     Bounds {
         name: "claims: three sims, what was saved",
         nodes: 3,
-        fences: 0,
         unknown: 0,
         objects: false,
         ..SMALL

@@ -26,6 +26,8 @@ mod simulated {
     pub mod script;
     pub mod season;
     pub mod shard;
+    #[cfg(feature = "planted-bugs")]
+    pub mod sickness;
     pub mod store;
     pub mod truth;
     pub mod watch;
@@ -78,6 +80,23 @@ fn every_promise_is_kept_in_each_season() {
             panic!("{season:?}: {failure}");
         }
     }
+}
+
+/// Goes red when whoever takes a region does not ask how healthy it is, and when nobody releases it.
+///
+/// - 37: a third boot ended, as the health was asked before the claim, and the dead had not written down yet why they died.
+#[cfg(feature = "planted-bugs")]
+#[test]
+fn a_region_that_ended_two_boots_stands_still_until_it_is_released() {
+    let tampering = Tampering {
+        season: Season::Sickness,
+        ..Tampering::default()
+    };
+    let summary = run_seeds(seeds(40), tampering);
+    if let Some(failure) = &summary.failure {
+        panic!("{failure}");
+    }
+    assert!(summary.counted.panics >= 2 * summary.runs);
 }
 
 #[test]

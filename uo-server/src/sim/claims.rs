@@ -121,7 +121,10 @@ impl SimCore {
                 self.timers.add(at, Timer::Claim(who));
             }
             Output::Load { .. } => match right {
-                Right::Region(region) => self.ask_for(who, Request::ObjectsRead { region }),
+                Right::Region(region) => {
+                    self.ask_health(region);
+                    self.ask_for(who, Request::ObjectsRead { region });
+                }
                 Right::Character(char_id) => self.ask_for(who, Request::CharacterRead { char_id }),
             },
             Output::Seal { number } => self.seal(who, number),

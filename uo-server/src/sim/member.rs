@@ -151,7 +151,9 @@ impl Member {
             self.now = Some(now);
         }
         self.dispatch(input, &mut turn);
-        self.exit_when_reported(&mut turn);
+        self.end_when_reported(&mut turn);
+        turn.effects
+            .extend(self.exit.take().map(|why| Effect::Exit { why }));
     }
 
     fn dispatch(&mut self, input: Input, turn: &mut Turn<'_>) {
@@ -322,16 +324,12 @@ impl Member {
         }
     }
 
-    /// A region has ended this boot. The others are to know at once, and also why.
+    /// A region has ended this boot, which does nothing any more. The others are to know why.
     fn break_down(&mut self, region: RegionId, turn: &mut Turn<'_>) {
         let mut fault = FaultReport::new(region, self.cluster.me().boot, turn.now);
         let read = fault.read();
         self.fault = Some(fault);
         self.ask_about_fault(Some(read), turn);
-        let mut effects = Vec::new();
-        let input = self.hear(News::Panicked { region });
-        self.cluster.handle(turn.now, input, &mut effects);
-        turn.steps.extend(effects.into_iter().map(Step::Do));
     }
 
     fn ask_about_fault(&mut self, request: Option<Request>, turn: &mut Turn<'_>) {
@@ -340,12 +338,12 @@ impl Member {
         turn.effects.extend(store);
     }
 
-    fn exit_when_reported(&mut self, turn: &mut Turn<'_>) {
-        let is_reported = |fault: &FaultReport| fault.is_over(turn.now);
-        if self.fault.as_ref().is_none_or(is_reported)
-            && let Some(why) = self.exit.take()
+    /// First the report, then the end of this boot: whoever may take the region is to find what it has done.
+    fn end_when_reported(&mut self, turn: &mut Turn<'_>) {
+        if let Some(fault) = &mut self.fault
+            && fault.ends_boot(turn.now)
         {
-            turn.effects.push(Effect::Exit { why });
+            self.cluster(cluster::Input::Dying, turn);
         }
     }
 

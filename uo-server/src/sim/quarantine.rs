@@ -33,7 +33,8 @@ pub(super) fn is_sick(row: &FaultRow) -> bool {
 }
 
 impl SimCore {
-    /// A region is about to be taken: meanwhile the store is asked how healthy it is.
+    /// A region was claimed and is being loaded: meanwhile the store is asked how healthy it is. Not sooner, or somebody
+    /// could hold it in between, whom it ends.
     pub(super) fn ask_health(&mut self, id: RegionId) {
         if let Some(slot) = self.slot_mut(id) {
             slot.health = Health::Asking { serve: None };

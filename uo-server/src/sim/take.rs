@@ -43,9 +43,6 @@ impl SimCore {
             } else {
                 self.taking.insert(id);
                 self.drive(Who::Region(id), Input::TakeSeen(row));
-                if self.taking.contains(&id) {
-                    self.ask_health(id);
-                }
             }
         }
     }

@@ -65,6 +65,14 @@ impl Shard {
             Fault::LateAnswers(length, late) => {
                 self.store.answer_late(self.now + length, late);
             }
+            #[cfg(feature = "planted-bugs")]
+            Fault::Sicken(region) => self.sicken(region),
+            #[cfg(feature = "planted-bugs")]
+            Fault::Mend => {
+                if let Err(why) = self.mend() {
+                    self.broken.get_or_insert(why);
+                }
+            }
             Fault::Stall(length) => self.network.stalled_until = self.now + length,
         }
     }

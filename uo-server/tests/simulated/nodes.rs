@@ -27,7 +27,7 @@ const LOOKED_AFTER_MS: Millis = 5_000;
 
 /// The process of a sim.
 pub struct SimNode {
-    member: Member,
+    pub(super) member: Member,
 }
 
 impl SimNode {
@@ -208,6 +208,8 @@ impl Shard {
         match node {
             Node::Gateway(index) => self.give_observer(index, cluster::Input::Tick),
             Node::Sim(index) => {
+                #[cfg(feature = "planted-bugs")]
+                self.spoil_tick(index);
                 self.give_sim(index, member::Input::Tick { parallel: false });
                 self.watch_sim(index)?;
                 self.try_to_freeze()?;
@@ -270,9 +272,13 @@ impl Shard {
     /// A sim ended by itself.
     fn exited(&mut self, node: Node, why: ExitReason) {
         self.note(|| format!("{}: {why}", node.name()));
-        if let ExitReason::NameTaken { .. } = why {
+        if let ExitReason::NameTaken { .. } = &why {
             self.counted.names_taken += 1;
             self.machine(node).starts_after = LOOKED_AFTER_MS;
+        }
+        #[cfg(feature = "planted-bugs")]
+        if let (Node::Sim(index), ExitReason::Died) = (node, &why) {
+            self.has_ended(index);
         }
         self.stopped(node);
     }

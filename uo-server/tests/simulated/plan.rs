@@ -94,6 +94,12 @@ pub enum Fault {
     Stall(u64),
     /// What is read of the nodes within the first time is served as ever, and takes the second longer to arrive.
     LateAnswers(u64, u64),
+    /// Each tick of a region panics from now on.
+    #[cfg(feature = "planted-bugs")]
+    Sicken(uo_proto::RegionId),
+    /// It does not any more, and an operator releases it.
+    #[cfg(feature = "planted-bugs")]
+    Mend,
 }
 
 /// Everything about a run that does not follow from what happens in it.

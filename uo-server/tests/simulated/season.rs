@@ -28,6 +28,9 @@ pub enum Season {
     LateWakes,
     /// Sims thaw without learning of it, and are cut off again for about as long as the others' window.
     Relapses,
+    /// The tick of a region panics wherever it runs.
+    #[cfg(feature = "planted-bugs")]
+    Sickness,
 }
 
 impl Season {
@@ -46,6 +49,8 @@ impl Season {
             Season::SlowReads => plan.slow_reads(&mut dice),
             Season::LateWakes => plan.late_wakes(&mut dice),
             Season::Relapses => plan.relapses(&mut dice),
+            #[cfg(feature = "planted-bugs")]
+            Season::Sickness => plan.sickness(&mut dice),
         }
         plan.faults.sort_by_key(|&(at, _)| at);
     }
@@ -233,5 +238,23 @@ impl Plan {
                 (well, outage(Lost::Writes, second)),
             ]
         });
+    }
+
+    /// Two boots end, the third holds the region. That one, or another, dies before the region is released.
+    #[cfg(feature = "planted-bugs")]
+    fn sickness(&mut self, dice: &mut Dice) {
+        self.cas = delay((2, 30), (2, 30), 0);
+        let region = uo_proto::RegionId(dice.below(4) as u32);
+        let begins = dice.between(FIRST_MS, 8_000);
+        let is_held = begins + 7_000;
+        self.faults.push((begins, Fault::Sicken(region)));
+        if dice.chance(70) {
+            let sim = Node::Sim(dice.below(3) as usize);
+            let down = dice.pick(&[500, 5_000]);
+            let at = is_held + dice.below(3_000);
+            self.faults.push((at, Fault::Kill(sim, down)));
+        }
+        let ends = is_held + dice.between(10_000, 13_000);
+        self.faults.push((ends, Fault::Mend));
     }
 }

@@ -157,6 +157,8 @@ pub struct Shard {
     tracing: bool,
     pub(super) trace: Vec<String>,
     pub(super) counted: Counted,
+    #[cfg(feature = "planted-bugs")]
+    pub(super) sickness: Option<super::sickness::Sickness>,
 }
 
 impl Shard {
@@ -198,6 +200,8 @@ impl Shard {
             tracing,
             trace: Vec::new(),
             counted: Counted::default(),
+            #[cfg(feature = "planted-bugs")]
+            sickness: None,
             plan,
         };
         shard.set_out();
@@ -299,6 +303,8 @@ impl Shard {
             Event::Freeze => self.freezes_at = Some(self.now),
             Event::End => {
                 self.is_over = true;
+                #[cfg(feature = "planted-bugs")]
+                self.is_well_again()?;
                 self.compare_with_truth()?;
             }
         }

@@ -10,6 +10,8 @@ use uo_server::identity::{BootId, Holder};
 use uo_server::planted::Planted;
 use uo_server::sim::core as sim;
 use uo_server::sim::member;
+#[cfg(feature = "planted-bugs")]
+use uo_server::store::FaultRow;
 use uo_server::store::tables::Tables;
 use uo_server::store::{ClaimRow, Life, Reply, Request, Right, Stamp, StoreError};
 
@@ -168,6 +170,21 @@ impl ModelStore {
     /// What is asked about the nodes until then is answered so much later.
     pub fn answer_late(&mut self, until: Millis, late: Millis) {
         self.late = (until, late);
+    }
+
+    /// An operator has the store forget the panics of a region.
+    #[cfg(feature = "planted-bugs")]
+    pub fn forget_panics(&mut self, now: Millis, region: RegionId) -> Result<(), String> {
+        let here = BEGIN_MS + now;
+        let mut ask = |request| self.tables.apply(here, &request);
+        let Ok(Reply::Fault(seen @ Some(_))) = ask(Request::FaultRead { region }) else {
+            return Err(format!("no panic of {region:?} was written down"));
+        };
+        let to = FaultRow::default();
+        match ask(Request::FaultCas { region, seen, to }) {
+            Ok(Reply::FaultCas { applied: true, .. }) => Ok(()),
+            reply => Err(format!("the panics of {region:?} stay: {reply:?}")),
+        }
     }
 
     /// The store is there again.

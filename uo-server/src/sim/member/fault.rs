@@ -1,4 +1,4 @@
-//! Writing down in the store what a region did to this boot, while it ends.
+//! Writing down in the store what a region did to this boot, before it ends.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 use uo_proto::RegionId;
@@ -23,6 +23,7 @@ pub(super) struct FaultReport {
     boot: BootId,
     until: Millis,
     stage: Stage,
+    has_ended_boot: bool,
 }
 
 impl FaultReport {
@@ -33,6 +34,7 @@ impl FaultReport {
             boot,
             until: now + FAULT_REPORT_MS,
             stage: Stage::Reading,
+            has_ended_boot: false,
         }
     }
 
@@ -71,7 +73,14 @@ impl FaultReport {
         Some(Request::FaultCas { region, seen, to })
     }
 
-    /// Whether the process need not stay for it any longer.
+    /// Whether its boot is to be declared dead now. That is once.
+    pub(super) fn ends_boot(&mut self, now: Millis) -> bool {
+        let is_time = self.is_over(now) && !self.has_ended_boot;
+        self.has_ended_boot |= is_time;
+        is_time
+    }
+
+    /// Whether nobody need wait for it any longer.
     pub(super) fn is_over(&self, now: Millis) -> bool {
         self.stage == Stage::Done || now >= self.until
     }

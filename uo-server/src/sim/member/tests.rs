@@ -403,6 +403,17 @@ fn a_region_that_ends_its_node_is_written_down_and_the_node_ends() {
     rig.member.sim.break_down_at(region, &mut gone);
     rig.member.break_down(region, &mut turn);
     rig.member.settle(&mut turn);
+    // Red when it is declared dead at once: somebody could take the region before it is known what it does.
+    let dies = |effect: &Effect| {
+        matches!(
+            effect,
+            Effect::Store {
+                request: Request::LifeCas { .. },
+                ..
+            }
+        )
+    };
+    assert!(!effects.iter().any(dies), "first the report");
     rig.carry_out(effects);
     rig.mail.clear();
     rig.order("Anna", 1);

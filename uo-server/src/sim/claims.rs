@@ -220,7 +220,7 @@ impl SimCore {
             Asked::LastWrite(id) => self.last_write_answered(id, ticket, reply.is_ok()),
             Asked::Objects(region, stamp) => self.objects_answered(region, stamp, reply.is_ok()),
             Asked::OwnerReadBack(id) => self.owner_read_back(id, reply),
-            Asked::Health(region) => self.health_answered(region, reply),
+            Asked::Health(region) => self.health_answered(region, ticket, reply),
         }
     }
 

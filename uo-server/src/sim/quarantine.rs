@@ -7,7 +7,7 @@ use uo_proto::RegionId;
 use super::claims::Asked;
 #[cfg(test)]
 use super::core::Effect;
-use super::core::{News, SimCore};
+use super::core::{News, SimCore, Ticket};
 use super::fenced::Standing;
 use super::timer::Timer;
 use crate::limits::{CAS_RETRY_MS, REGION_PANICS_MAX};
@@ -20,7 +20,7 @@ pub(super) enum Health {
     #[default]
     Unknown,
     /// The store is asked. `serve`: everything else is done, under this epoch.
-    Asking { serve: Option<u64> },
+    Asking { ticket: Ticket, serve: Option<u64> },
     /// It runs.
     Well,
     /// It stands still.
@@ -36,19 +36,29 @@ impl SimCore {
     /// A region was claimed and is being loaded: meanwhile the store is asked how healthy it is. Not sooner, or somebody
     /// could hold it in between, whom it ends.
     pub(super) fn ask_health(&mut self, id: RegionId) {
+        let ticket = self.ask(Request::FaultRead { region: id }, Asked::Health(id));
         if let Some(slot) = self.slot_mut(id) {
-            slot.health = Health::Asking { serve: None };
-            self.ask(Request::FaultRead { region: id }, Asked::Health(id));
+            slot.health = Health::Asking {
+                ticket,
+                serve: None,
+            };
         }
     }
 
-    pub(super) fn health_answered(&mut self, id: RegionId, reply: Result<Reply, StoreError>) {
+    pub(super) fn health_answered(
+        &mut self,
+        id: RegionId,
+        ticket: Ticket,
+        reply: Result<Reply, StoreError>,
+    ) {
         let at = self.now + self.jitter.of(CAS_RETRY_MS);
         let Some(slot) = self.slot_mut(id) else {
             return;
         };
-        let Health::Asking { serve } = slot.health else {
-            return;
+        let serve = match slot.health {
+            // Not an older answer: the region may have been somebody else's in between.
+            Health::Asking { ticket: of, serve } if of == ticket => serve,
+            _ => return,
         };
         let Ok(Reply::Fault(row)) = reply else {
             return self.timers.add(at, Timer::Health(id));
@@ -68,15 +78,18 @@ impl SimCore {
 
     pub(super) fn ask_health_again(&mut self, id: RegionId) {
         let health = self.slot(id).map(|slot| slot.health);
-        if let Some(Health::Asking { .. }) = health {
-            self.ask(Request::FaultRead { region: id }, Asked::Health(id));
+        if let Some(Health::Asking { serve, .. }) = health {
+            let ticket = self.ask(Request::FaultRead { region: id }, Asked::Health(id));
+            if let Some(slot) = self.slot_mut(id) {
+                slot.health = Health::Asking { ticket, serve };
+            }
         }
     }
 
     /// Whether it is known whether a region may run. If not, it is served as soon as it is.
     pub(super) fn knows_health(&mut self, id: RegionId, epoch: u64) -> bool {
         match self.slot_mut(id).map(|slot| &mut slot.health) {
-            Some(Health::Asking { serve }) => {
+            Some(Health::Asking { serve, .. }) => {
                 *serve = Some(epoch);
                 false
             }

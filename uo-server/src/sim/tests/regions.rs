@@ -1,6 +1,7 @@
 //! Regions and characters as the cluster core wants them: taken, retired, read back, and over with a boot.
 
 use super::super::others::Peer;
+use super::super::quarantine::Health;
 use super::*;
 use crate::store::FaultRow;
 
@@ -379,6 +380,23 @@ fn nothing_is_served_before_it_is_known_to_be_healthy() {
     assert!(shard.core.region(WEST).is_none());
     shard.pass(1_000);
     assert_eq!(shard.core.quarantined().collect::<Vec<_>>(), [WEST]);
+}
+
+// Goes red when any answer counts: in between the region may have been somebody else's, whom it ended.
+#[test]
+fn an_answer_about_health_counts_for_the_claim_that_asked() {
+    let mut shard = Shard::running();
+    shard.run(|core, _, _| {
+        let latest = |core: &SimCore| *core.asked.last_key_value().expect("it is asked").0;
+        let health = |core: &SimCore| core.slot(WEST).map(|slot| slot.health);
+        core.ask_health(WEST);
+        let old = latest(core);
+        core.ask_health(WEST);
+        core.health_answered(WEST, old, Ok(Reply::Fault(None)));
+        assert!(matches!(health(core), Some(Health::Asking { .. })));
+        core.health_answered(WEST, latest(core), Ok(Reply::Fault(None)));
+        assert_eq!(health(core), Some(Health::Well));
+    });
 }
 
 #[test]

@@ -113,6 +113,9 @@ impl SimCore {
             ),
             Output::Cas(attempt) => {
                 let (seen, to) = (attempt.seen, attempt.to);
+                if let Who::Region(region) = who {
+                    self.ask_health(region);
+                }
                 self.ask_for(who, Request::ClaimCas { right, seen, to });
             }
             Output::RetryLater => {
@@ -121,10 +124,7 @@ impl SimCore {
                 self.timers.add(at, Timer::Claim(who));
             }
             Output::Load { .. } => match right {
-                Right::Region(region) => {
-                    self.ask_health(region);
-                    self.ask_for(who, Request::ObjectsRead { region });
-                }
+                Right::Region(region) => self.ask_for(who, Request::ObjectsRead { region }),
                 Right::Character(char_id) => self.ask_for(who, Request::CharacterRead { char_id }),
             },
             Output::Seal { number } => self.seal(who, number),

@@ -33,9 +33,12 @@ pub(super) fn is_sick(row: &FaultRow) -> bool {
 }
 
 impl SimCore {
-    /// A region was claimed and is being loaded: meanwhile the store is asked how healthy it is. Not sooner, or somebody
-    /// could hold it in between, whom it ends.
+    /// A region is about to be claimed: meanwhile the store is asked how healthy it is, anew with each attempt. One that
+    /// applies replaces a row that was seen before, so nobody held the region since; and whom it ended, said so before.
     pub(super) fn ask_health(&mut self, id: RegionId) {
+        if !self.taking.contains(&id) {
+            return;
+        }
         let ticket = self.ask(Request::FaultRead { region: id }, Asked::Health(id));
         if let Some(slot) = self.slot_mut(id) {
             slot.health = Health::Asking {

@@ -387,6 +387,7 @@ fn nothing_is_served_before_it_is_known_to_be_healthy() {
 fn an_answer_about_health_counts_for_the_claim_that_asked() {
     let mut shard = Shard::running();
     shard.run(|core, _, _| {
+        core.taking.insert(WEST);
         let latest = |core: &SimCore| *core.asked.last_key_value().expect("it is asked").0;
         let health = |core: &SimCore| core.slot(WEST).map(|slot| slot.health);
         core.ask_health(WEST);

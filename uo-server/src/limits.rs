@@ -114,6 +114,39 @@ pub const INBOX_MAX: usize = 64 * 1024;
 /// A tick that begins later than this after its deadline is late.
 pub const TICK_LATE_MS: u64 = 10;
 
+/// Bytes of one frame between nodes.
+pub const PEER_FRAME_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Bytes of one frame of a peer that has not proven yet that it knows the secret.
+pub const PEER_GREETING_BYTES_MAX: usize = 4 * 1024;
+/// A connection between nodes that is not proven after this long is closed; opening it counts.
+pub const PEER_HANDSHAKE_MS: u64 = 2_000;
+/// How often a link is tried while nothing arrives.
+pub const PEER_PING_MS: u64 = 500;
+/// A link on which nothing arrived for this long is dead.
+pub const PEER_SILENT_MS: u64 = 2_000;
+/// Nodes that one node knows of.
+pub const PEERS_MAX: usize = 1_024;
+/// Accepted connections that have not proven themselves yet.
+pub const PEER_HANDSHAKES_MAX: usize = 64;
+/// Boots of one name that are remembered because a newer one took their link.
+pub const PEER_BOOTS_REPLACED_MAX: usize = 8;
+/// Refusals remembered, so that each is logged once.
+pub const PEER_REFUSALS_TOLD_MAX: usize = 1_024;
+/// Messages queued for one node that wait whatever happens. One more, and the link is cut: its node does not read.
+pub const PEER_WAITING_MAX: usize = 64 * 1024;
+/// Messages queued for one node that are replaced, merged, or dropped when there are more.
+pub const PEER_KEYED_MAX: usize = 64 * 1024;
+/// Events kept of feed frames that were merged because a node reads slowly.
+pub const PEER_FEED_EVENTS_MAX: usize = 1_024;
+/// Regions in one merged hint about leases.
+pub const PEER_LEASES_MAX: usize = 64 * 1024;
+/// Bytes written to a link at once. A larger frame goes alone.
+pub const PEER_WRITE_BYTES: usize = 64 * 1024;
+/// Bytes of a cluster's or a node's name.
+pub const NAME_BYTES_MAX: usize = 64;
+/// The shortest secret that a cluster may have, in bytes.
+pub const SECRET_BYTES_MIN: usize = 16;
+
 /// A sim may act for this long after it sent the newest beat that was acknowledged.
 pub const FENCE_MS: u64 = 2_000;
 /// How often a node beats.
@@ -244,3 +277,7 @@ const _: () = assert!(BEAT_TIMEOUT_MS <= STORE_PLAIN_TIMEOUT_MS);
 const _: () = assert!(STORE_PLAIN_TIMEOUT_MS < FENCE_MS && STORE_CAS_TIMEOUT_MS < FENCE_MS);
 const _: () = assert!(STORE_KEEPALIVE_MS + STORE_KEEPALIVE_TIMEOUT_MS < FENCE_MS);
 const _: () = assert!(OBJECT_WRITE_ROWS_MAX <= SEAL_BATCH_ROWS_MAX);
+const _: () = assert!(2 * PEER_PING_MS < PEER_SILENT_MS && PEER_SILENT_MS < GONE_MS);
+const _: () = assert!(PEER_GREETING_BYTES_MAX < PEER_FRAME_BYTES_MAX);
+const _: () = assert!(PEER_GREETING_BYTES_MAX > 16 * NAME_BYTES_MAX);
+const _: () = assert!(SESSION_ORDERS_MAX < PEER_WAITING_MAX);

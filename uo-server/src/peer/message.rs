@@ -1,9 +1,7 @@
 //! The messages between nodes. Every message about a region or a character carries its number (epoch, generation);
 //! receivers drop and count lower ones than they know.
 //!
-//! When the queue to a node is full: `Subscribe`, `Unsubscribe`, `PlayerAck`, `Saved` and `Leases` are replaced by the
-//! newest of their key; `FeedFull` and `FeedDelta` are dropped with their feed, and a new full state follows;
-//! `ObjectHits` and `ObjectChanges` are merged per object; `Order` pushes back on its session; all others wait.
+//! What happens to each when the queue to a node is full is told by [`rule`](super::rule).
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 use std::sync::Arc;

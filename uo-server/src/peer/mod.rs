@@ -1,15 +1,28 @@
 //! How nodes talk. The same messages, through the same [`Transport`], inside one process and between processes.
 //!
-//! Reading order: [`message`], this file, [`local`] (inside one process).
+//! Reading order:
+//! - [`message`]: what is said; this file: what carries it; [`local`]: inside one process;
+//! - [`wire`]: frames; [`proof`]: who is there; [`connection`]: one connection, from greeting to end;
+//! - [`links`]: the one link of each pair, dialing, and what takes whose place;
+//! - [`rule`], [`merge`], [`outbound`]: what waits for a slow node, and what becomes of it.
 
+pub mod connection;
+pub mod links;
 pub mod local;
+pub mod merge;
 pub mod message;
+pub mod outbound;
+pub mod proof;
+pub mod rule;
+#[cfg(test)]
+mod samples;
+pub mod wire;
 
 pub use message::{Message, ToGateway, ToSim};
 
 use crate::identity::{Holder, NodeName};
 
-/// Carries messages to nodes. Bounded; what happens when a queue is full is told by [`message`] for each kind.
+/// Carries messages to nodes. Bounded; what happens when a queue is full is told by [`rule`] for each kind.
 pub trait Transport: Send + Sync + 'static {
     /// Queues `message` for `to`, in the name of `from`: this node, and the boot that the sender is now. The own name is
     /// allowed as `to` and is how a one-process shard talks to itself.

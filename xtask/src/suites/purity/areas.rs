@@ -45,7 +45,18 @@ pub const PURE: &[Area] = &[
             ("mailbox.rs", "what reaches the gateway's thread"),
         ],
     },
-    all("uo-server/src/peer/message.rs"),
+    Area {
+        path: "uo-server/src/peer",
+        shells: &[
+            ("mod.rs", "holds shells and pure modules"),
+            ("local.rs", "fills the inboxes of this process"),
+            (
+                "tcp.rs",
+                "the listener, the dialer, and who tells the cores",
+            ),
+            ("socket.rs", "reads and writes sockets"),
+        ],
+    },
     all("uo-server/src/store/row.rs"),
     all("uo-server/src/store/tables"),
 ];

@@ -11,6 +11,8 @@ use uo_world::World;
 use crate::cluster::timing::Timing;
 use crate::database::{DatabaseArgs, SchemaArgs};
 use crate::identity::NodeName;
+use crate::limits::NAME_BYTES_MAX;
+use crate::peer::flags::{PeerArgs, PeerConfig, is_name};
 use crate::store::row::Role;
 use crate::store::scylla::Access;
 
@@ -43,6 +45,8 @@ pub struct Args {
     store: String,
     #[command(flatten)]
     database: DatabaseArgs,
+    #[command(flatten)]
+    peer: PeerArgs,
     /// The world's seed. A kept world refuses another one.
     #[arg(long, default_value_t = 7, value_name = "N")]
     seed: u64,
@@ -143,6 +147,8 @@ pub struct Config {
     pub advertise: Vec<String>,
     /// Where the world is kept.
     pub store: StoreChoice,
+    /// How it is linked to other nodes, if others can share the store.
+    pub peer: Option<PeerConfig>,
     /// The world.
     pub world: World,
     /// How log lines are written.
@@ -162,17 +168,13 @@ impl Config {
             RoleArg::All => Role::All,
             RoleArg::Sim => Role::Sim,
             RoleArg::Gateway => bail!(
-                "this version has no links between processes yet, so a gateway could reach no sim: start --role all, \
-                 which is both (and --role sim beside it, for regions that are to be held by several)"
+                "this version has no gateway that stands alone yet: start --role all, which is both (and --role sim \
+                 beside it, for regions that are to be held by several)"
             ),
         };
         ensure!(
-            !args.node.is_empty()
-                && args
-                    .node
-                    .bytes()
-                    .all(|b| b.is_ascii_alphanumeric() || b == b'-'),
-            "--node {:?}: a name is made of letters, digits and dashes, like all-1",
+            is_name(&args.node),
+            "--node {:?}: a name is made of at most {NAME_BYTES_MAX} letters, digits and dashes, like all-1",
             args.node
         );
         if !args.listen.ip().is_loopback() && args.auth.is_none() {
@@ -209,6 +211,7 @@ impl Config {
             listen: args.listen,
             admin: args.admin,
             advertise: args.advertise,
+            peer: args.peer.check(&args.store, is_shared)?,
             store,
             world,
             log_format: args.log_format,
@@ -280,6 +283,7 @@ mod tests {
             (&["--role", "gateway"], "--role all"),
             (&["--role", "sim", "--store", "mem"], "it takes a database"),
             (&["--node", ""], "letters, digits and dashes"),
+            (&["--peer-listen", "127.0.0.1:0"], "takes a database"),
             (&["--listen", "0.0.0.0:7777"], "say --auth dev"),
             (&["--admin", "0.0.0.0:7780"], "stays on loopback"),
             (&["--map", "1000"], "--map 1000"),

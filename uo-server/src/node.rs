@@ -27,7 +27,9 @@ use crate::identity::Holder;
 use crate::limits::{
     CLIENT_MESSAGE_BYTES_MAX, INBOX_MAX, MESSAGES_BURST, MESSAGES_PER_S, REGIONS_ALWAYS_RUNNING_MAX,
 };
+use crate::peer::Transport;
 use crate::peer::local::LocalTransport;
+use crate::peer::tcp::TcpTransport;
 use crate::planted::Planted;
 use crate::sim::core::SimConfig;
 use crate::sim::loops::{Panicked, SimLoop, new_boot};
@@ -63,6 +65,7 @@ pub struct Node {
     sim: crossbeam_channel::Sender<SimMail>,
     sim_ended: oneshot::Receiver<Option<ExitReason>>,
     gate: Option<Gate>,
+    links: Option<Arc<TcpTransport>>,
     administering: JoinHandle<()>,
 }
 
@@ -101,6 +104,16 @@ pub async fn start_node(config: Config) -> anyhow::Result<Node> {
     let admin_listener = tokio::net::TcpListener::bind(config.admin)
         .await
         .with_context(|| taken("--admin", config.admin))?;
+    let peers = match &config.peer {
+        None => None,
+        Some(peer) => {
+            let bound = tokio::net::TcpListener::bind(peer.listen).await;
+            Some((
+                peer,
+                bound.with_context(|| taken("--peer-listen", peer.listen))?,
+            ))
+        }
+    };
     let listen = clients.as_ref().map(|it| it.local_addr()).transpose()?;
     let admin_address = admin_listener.local_addr()?;
     let advertise = match (config.advertise.is_empty(), listen) {
@@ -114,15 +127,25 @@ pub async fn start_node(config: Config) -> anyhow::Result<Node> {
     let (gateway_sender, gateway_inbox) = crossbeam_channel::bounded(INBOX_MAX);
     let gateway_inbox = clients.is_some().then_some(gateway_inbox);
     let gateway_sender_used = gateway_inbox.is_some().then(|| gateway_sender.clone());
-    let transport = Arc::new(LocalTransport::new(
+    let local = Arc::new(LocalTransport::new(
         me.node.clone(),
         sim_sender.clone(),
         gateway_sender_used.clone(),
     ));
+    let mut transport: Arc<dyn Transport> = local.clone();
+    let (mut links, mut peer_address) = (None, None);
+    if let Some((peer, listener)) = peers {
+        let bound = listener.local_addr()?.to_string();
+        peer_address = Some(peer.advertise.clone().unwrap_or(bound));
+        let presence = peer.presence(me.clone(), config.role);
+        let linked = TcpTransport::start(listener, presence, local.clone(), clock);
+        links = Some(linked.clone());
+        transport = linked;
+    }
     let driver = Driver::new(store.clone(), Handle::current());
     let hub = Arc::new(Hub::new(gateway_sender));
 
-    let member = member(&config, &me, &advertise, clock.now());
+    let member = member(&config, &me, peer_address, &advertise, clock.now());
     let sim = SimLoop {
         member,
         clock,
@@ -173,7 +196,8 @@ pub async fn start_node(config: Config) -> anyhow::Result<Node> {
         sim: sim_sender.clone(),
         gateway: gateway_sender_used,
         hub,
-        transport,
+        local,
+        links: links.clone(),
         meters,
         store,
         stop: stop.clone(),
@@ -193,6 +217,7 @@ pub async fn start_node(config: Config) -> anyhow::Result<Node> {
         sim: sim_sender,
         sim_ended,
         gate,
+        links,
         administering,
     })
 }
@@ -234,6 +259,9 @@ impl Node {
             gate.accepting.abort();
         }
         self.administering.abort();
+        if let Some(links) = &self.links {
+            links.stop();
+        }
         match in_time {
             Ok(()) => Ok(()),
             Err(_) => bail!(
@@ -296,7 +324,13 @@ fn is_demand_driven(world: &World) -> bool {
 }
 
 /// The cores that say what this node may simulate, and simulate it.
-fn member(config: &Config, me: &Holder, clients: &[String], now: Millis) -> Member {
+fn member(
+    config: &Config,
+    me: &Holder,
+    peer: Option<String>,
+    clients: &[String],
+    now: Millis,
+) -> Member {
     let world = &config.world;
     let regions = RegionId::count(world.size());
     let cluster = ClusterConfig {
@@ -306,7 +340,7 @@ fn member(config: &Config, me: &Holder, clients: &[String], now: Millis) -> Memb
         demand_driven: is_demand_driven(world),
         // Nobody else can have the others' store open.
         others_are_dead: !matches!(config.store, StoreChoice::Scylla { .. }),
-        peer: None,
+        peer,
         clients: clients.to_vec(),
         timing: config.timing.clone(),
         planted: Planted::NONE,
@@ -335,7 +369,7 @@ fn gateway_config(config: &Config, me: &Holder, gateways: Vec<String>) -> Gatewa
     }
 }
 
-fn spawn_gateway(gateway: GatewayLoop<LocalTransport>) -> anyhow::Result<oneshot::Receiver<()>> {
+fn spawn_gateway(gateway: GatewayLoop<dyn Transport>) -> anyhow::Result<oneshot::Receiver<()>> {
     let (done, ended) = oneshot::channel();
     std::thread::Builder::new()
         .name("gateway".into())
@@ -347,9 +381,7 @@ fn spawn_gateway(gateway: GatewayLoop<LocalTransport>) -> anyhow::Result<oneshot
 }
 
 /// A tick thread that panicked, or whose region did, has ended its boot's life, and the process goes with it.
-fn spawn_sim(
-    sim: SimLoop<LocalTransport>,
-) -> anyhow::Result<oneshot::Receiver<Option<ExitReason>>> {
+fn spawn_sim(sim: SimLoop<dyn Transport>) -> anyhow::Result<oneshot::Receiver<Option<ExitReason>>> {
     let (done, ended) = oneshot::channel();
     std::thread::Builder::new()
         .name("tick".into())

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::Admin;
 use super::meters::Timing;
+use crate::peer::tcp::TcpTransport;
 
 /// The text for one scrape; `member` and `gateway` are what the cores answered to an observer.
 pub fn render(admin: &Admin, member: &Value, gateway: &Value) -> String {
@@ -90,8 +91,11 @@ pub fn render(admin: &Admin, member: &Value, gateway: &Value) -> String {
         &mut registry,
         "peer_messages_dropped",
         "Messages between cores that were dropped",
-        admin.transport.dropped(),
+        admin.local.dropped(),
     );
+    if let Some(links) = &admin.links {
+        peers(&mut registry, links);
+    }
     count(
         &mut registry,
         "beats_failed",
@@ -125,6 +129,69 @@ pub fn render(admin: &Admin, member: &Value, gateway: &Value) -> String {
     prometheus_client::encoding::text::encode(&mut text, &registry)
         .expect("writing to a string cannot fail");
     text
+}
+
+/// What is counted of the links to other nodes.
+fn peers(registry: &mut Registry, links: &TcpTransport) {
+    let (counts, made) = (links.counts(), links.link_counters());
+    gauge(
+        registry,
+        "peers_linked",
+        "Nodes to which there is a link",
+        made.linked - made.lost,
+    );
+    for (name, help, value) in [
+        ("peer_dials", "Links that this node tried", made.dialed),
+        ("peer_calls", "Links that others tried", made.accepted),
+        ("peer_links_made", "Links made", made.linked),
+        ("peer_links_lost", "Links lost", made.lost),
+        ("peer_refusals", "Links that came to nothing", made.refused),
+    ] {
+        count(registry, name, help, value);
+    }
+    for (name, help, counter) in [
+        ("peer_messages_out", "Messages written", &counts.sent),
+        ("peer_messages_in", "Messages read", &counts.received),
+        ("peer_bytes_out", "Bytes to other nodes", &counts.bytes_out),
+        ("peer_bytes_in", "Bytes of other nodes", &counts.bytes_in),
+        (
+            "peer_messages_combined",
+            "Messages that were combined with one that waited",
+            &counts.combined,
+        ),
+        (
+            "peer_queue_drops",
+            "Messages that a full queue dropped; their receivers notice",
+            &counts.dropped,
+        ),
+        (
+            "peer_messages_not_linked",
+            "Messages for nodes without a link",
+            &counts.not_linked,
+        ),
+        (
+            "peer_messages_too_long",
+            "Messages that no frame can hold",
+            &counts.too_long,
+        ),
+        (
+            "peer_overflows",
+            "Links cut because their node did not read",
+            &counts.overflows,
+        ),
+        (
+            "peer_frames_unknown",
+            "Frames of kinds that this version does not know",
+            &counts.unknown,
+        ),
+        (
+            "peer_frames_unreadable",
+            "Frames that this version cannot read",
+            &counts.unreadable,
+        ),
+    ] {
+        count(registry, name, help, counter.load(Ordering::Relaxed));
+    }
 }
 
 fn timing(registry: &mut Registry, name: &str, help: &str, timing: &Timing) {

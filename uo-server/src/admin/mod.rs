@@ -24,6 +24,7 @@ use crate::gateway::connection::Hub;
 use crate::gateway::mailbox::GatewayMail;
 use crate::identity::NodeName;
 use crate::peer::local::LocalTransport;
+use crate::peer::tcp::TcpTransport;
 use crate::sim::mailbox::SimMail;
 use crate::sim::member;
 use crate::store::any::AnyStore;
@@ -51,7 +52,9 @@ pub struct Admin {
     /// The connections.
     pub hub: Arc<Hub>,
     /// The way between the cores.
-    pub transport: Arc<LocalTransport>,
+    pub local: Arc<LocalTransport>,
+    /// The links to other nodes, if there can be any.
+    pub links: Option<Arc<TcpTransport>>,
     /// What is measured.
     pub meters: Arc<Meters>,
     /// The store.
@@ -310,6 +313,7 @@ impl Admin {
                 "total": self.meters.ticks.load(Ordering::Relaxed),
                 "late": self.meters.ticks_late.load(Ordering::Relaxed),
             },
+            "peers": self.links.as_ref().map(|links| links.observe()),
             "cluster": member["cluster"].take(),
             "sim": member["sim"].take(),
             "gateway": gateway,

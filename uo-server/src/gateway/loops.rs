@@ -23,7 +23,7 @@ const LETTERS_BETWEEN_EFFECTS: usize = 128;
 const LOOK_EVERY_MS: u64 = 5;
 
 /// Everything that the gateway's thread works with.
-pub struct GatewayLoop<T> {
+pub struct GatewayLoop<T: ?Sized> {
     /// The core.
     pub core: GatewayCore,
     /// This node and the boot with which its process began: what a gateway is known by.
@@ -46,7 +46,7 @@ pub struct GatewayLoop<T> {
     pub connections: BTreeMap<ConnId, mpsc::Sender<Outgoing>>,
 }
 
-impl<T: Transport> GatewayLoop<T> {
+impl<T: Transport + ?Sized> GatewayLoop<T> {
     /// Runs until the core has stopped, or nobody can write to it any more.
     pub fn run(mut self) {
         let mut effects = Vec::new();

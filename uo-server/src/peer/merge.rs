@@ -12,28 +12,40 @@ use super::{Message, ToGateway, ToSim};
 use crate::limits::{PEER_FEED_EVENTS_MAX, PEER_LEASES_MAX};
 
 /// What came of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Merged {
+#[derive(Clone, PartialEq, Debug)]
+pub enum Merged<M = Message> {
     /// The older one now says both.
     Both,
     /// The newer one does not follow the older one. It is dropped, and its receiver will notice.
     Gap,
+    /// Both have to be said, and this is the newer one.
+    Apart(M),
 }
 
-/// Merges `newer` into `older`, or gives it back when both have to be said.
-pub fn merge(older: &mut Message, newer: Message) -> Result<Merged, Message> {
-    match (older, newer) {
-        (Message::ToGateway(older), Message::ToGateway(newer)) => {
-            merge_feeds(older, newer).map_err(Message::ToGateway)
+impl<M> Merged<M> {
+    fn map<N>(self, wrap: impl FnOnce(M) -> N) -> Merged<N> {
+        match self {
+            Merged::Both => Merged::Both,
+            Merged::Gap => Merged::Gap,
+            Merged::Apart(message) => Merged::Apart(wrap(message)),
         }
-        (Message::ToSim(older), Message::ToSim(newer)) => {
-            merge_objects(older, newer).map_err(Message::ToSim)
-        }
-        (_, newer) => Err(newer),
     }
 }
 
-fn merge_feeds(older: &mut ToGateway, newer: ToGateway) -> Result<Merged, ToGateway> {
+/// Merges `newer` into `older`, if one message can say both.
+pub fn merge(older: &mut Message, newer: Message) -> Merged {
+    match (older, newer) {
+        (Message::ToGateway(older), Message::ToGateway(newer)) => {
+            merge_feeds(older, newer).map(Message::ToGateway)
+        }
+        (Message::ToSim(older), Message::ToSim(newer)) => {
+            merge_objects(older, newer).map(Message::ToSim)
+        }
+        (_, newer) => Merged::Apart(newer),
+    }
+}
+
+fn merge_feeds(older: &mut ToGateway, newer: ToGateway) -> Merged<ToGateway> {
     match (&mut *older, newer) {
         (ToGateway::FeedFull(before), ToGateway::FeedFull(mut full))
             if before.epoch == full.epoch =>
@@ -49,7 +61,7 @@ fn merge_feeds(older: &mut ToGateway, newer: ToGateway) -> Result<Merged, ToGate
         }
         (ToGateway::FeedFull(full), ToGateway::FeedDelta(delta)) if full.epoch == delta.epoch => {
             if full.tick != delta.base_tick || !knows_all(full, &delta) {
-                return Ok(Merged::Gap);
+                return Merged::Gap;
             }
             apply(Arc::make_mut(full), &delta);
         }
@@ -57,17 +69,17 @@ fn merge_feeds(older: &mut ToGateway, newer: ToGateway) -> Result<Merged, ToGate
             if first.epoch == second.epoch =>
         {
             if first.tick != second.base_tick {
-                return Ok(Merged::Gap);
+                return Merged::Gap;
             }
             join(Arc::make_mut(first), &second);
         }
         (ToGateway::Leases(before), ToGateway::Leases(leases)) => add_leases(before, leases),
-        (_, newer) => return Err(newer),
+        (_, newer) => return Merged::Apart(newer),
     }
-    Ok(Merged::Both)
+    Merged::Both
 }
 
-fn merge_objects(older: &mut ToSim, newer: ToSim) -> Result<Merged, ToSim> {
+fn merge_objects(older: &mut ToSim, newer: ToSim) -> Merged<ToSim> {
     match (older, newer) {
         (
             ToSim::ObjectHits { epoch, hits, .. },
@@ -94,7 +106,7 @@ fn merge_objects(older: &mut ToSim, newer: ToSim) -> Result<Merged, ToSim> {
             },
         ) => {
             if newer_epoch < *epoch {
-                return Ok(Merged::Gap);
+                return Merged::Gap;
             }
             (*epoch, *tick) = (newer_epoch, newer_tick);
             match newer_full {
@@ -103,9 +115,9 @@ fn merge_objects(older: &mut ToSim, newer: ToSim) -> Result<Merged, ToSim> {
             }
         }
         (ToSim::Leases(before), ToSim::Leases(leases)) => add_leases(before, leases),
-        (_, newer) => return Err(newer),
+        (_, newer) => return Merged::Apart(newer),
     }
-    Ok(Merged::Both)
+    Merged::Both
 }
 
 /// Puts events before others; of too many the oldest are lost.

@@ -100,9 +100,9 @@ impl Outbound {
                 let older = older.and_then(|at| self.items.get_mut(at));
                 let message = match older.filter(|older| older.from == from) {
                     Some(older) => match merge(&mut older.message, message) {
-                        Ok(Merged::Both) => return Pushed::Combined,
-                        Ok(Merged::Gap) => return Pushed::Dropped,
-                        Err(message) => message,
+                        Merged::Both => return Pushed::Combined,
+                        Merged::Gap => return Pushed::Dropped,
+                        Merged::Apart(message) => message,
                     },
                     None => message,
                 };

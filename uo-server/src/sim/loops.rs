@@ -41,7 +41,7 @@ const LAST_WILL_LOOK: Duration = Duration::from_millis(20);
 const LAST_WILL_REQUESTS_MAX: usize = 16;
 
 /// Everything that the tick thread works with.
-pub struct SimLoop<T> {
+pub struct SimLoop<T: ?Sized> {
     /// The cores.
     pub member: Member,
     /// The node's clock.
@@ -67,7 +67,7 @@ pub struct SimLoop<T> {
 /// Why the thread ends; none: nobody can write to it any more.
 type End = Option<ExitReason>;
 
-impl<T: Transport> SimLoop<T> {
+impl<T: Transport + ?Sized> SimLoop<T> {
     /// Runs until the member wants to exit, and says why. A panic ends the life of this boot, so that others take over at
     /// once, and says so.
     pub fn run(mut self) -> Result<End, Panicked> {
@@ -203,6 +203,7 @@ impl<T: Transport> SimLoop<T> {
                         let _ = gateway.send(GatewayMail::Input(members));
                     }
                 }
+                Effect::Peers { peers } => self.transport.peers_are(peers),
                 Effect::WantBoot => more.push(Input::NewBoot { boot: new_boot() }),
                 Effect::Exit { why } => end = Some(why),
             }

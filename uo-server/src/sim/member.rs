@@ -15,7 +15,7 @@ use super::others::Peer;
 use crate::Millis;
 use crate::cluster::core::{self as cluster, ClusterConfig, ClusterCore, ExitReason};
 use crate::identity::{BootId, Holder, NodeName};
-use crate::peer::{Message, ToSim};
+use crate::peer::{Message, PeerAddress, ToSim};
 use crate::store::row::{NodeLoad, NodeState, Role};
 use crate::store::{Reply, Request, StoreError};
 
@@ -60,6 +60,8 @@ pub enum Effect {
     Store { ticket: Ticket, request: Request },
     /// The sims that are believed alive and that can be reached, for the gateway of this process.
     Sims { alive: Vec<Holder> },
+    /// The other nodes that are there, for whoever keeps the links to them.
+    Peers { peers: Vec<PeerAddress> },
     /// Give a random boot.
     WantBoot,
     /// The end.
@@ -300,6 +302,8 @@ impl Member {
                 self.members = members;
                 let members = self.peers();
                 self.give_sim(sim::Input::Members { members }, turn);
+                let peers = self.addresses();
+                turn.effects.push(Effect::Peers { peers });
                 self.tell_sims(turn);
             }
             cluster::Effect::WantBoot => turn.effects.push(Effect::WantBoot),
@@ -365,6 +369,19 @@ impl Member {
                 holder: member.holder.clone(),
                 is_gateway: member.role != Role::Sim,
                 takes_over: member.role != Role::Gateway && member.state == NodeState::Running,
+            })
+            .collect()
+    }
+
+    /// The other nodes, as they can be reached. Of one name there may be several boots.
+    fn addresses(&self) -> Vec<PeerAddress> {
+        let me = &self.cluster.me().node;
+        let others = self.members.iter().filter(|it| it.holder.node != *me);
+        others
+            .map(|member| PeerAddress {
+                holder: member.holder.clone(),
+                role: member.role,
+                address: member.peer.clone(),
             })
             .collect()
     }

@@ -134,7 +134,7 @@ proptest! {
         let mut merged = Message::ToGateway(frames[from].clone());
         for frame in &frames[from + 1..] {
             let done = merge(&mut merged, Message::ToGateway(frame.clone()));
-            prop_assert_eq!(done, Ok(Merged::Both));
+            prop_assert_eq!(done, Merged::Both);
         }
         let Message::ToGateway(merged) = merged else { unreachable!() };
         at_once.see(&merged);
@@ -147,10 +147,7 @@ fn of_too_many_events_the_oldest_are_lost() {
     let mut first = Message::ToGateway(ToGateway::FeedFull(Arc::new(full(1, 0, Vec::new()))));
     for tick in 0..2 * PEER_FEED_EVENTS_MAX as u64 {
         let next = ToGateway::FeedDelta(Arc::new(delta(1, tick, tick + 1)));
-        assert_eq!(
-            merge(&mut first, Message::ToGateway(next)),
-            Ok(Merged::Both)
-        );
+        assert_eq!(merge(&mut first, Message::ToGateway(next)), Merged::Both);
     }
     let Message::ToGateway(ToGateway::FeedFull(all)) = first else {
         panic!("{first:?}")
@@ -166,5 +163,5 @@ fn a_full_state_does_not_take_in_somebody_unknown() {
     let mut next = delta(1, 1, 2);
     next.upserts = vec![entity(7, 1, 1, false)];
     let next = Message::ToGateway(ToGateway::FeedDelta(Arc::new(next)));
-    assert_eq!(merge(&mut state, next), Ok(Merged::Gap));
+    assert_eq!(merge(&mut state, next), Merged::Gap);
 }

@@ -8,8 +8,8 @@ use uo_world::World;
 
 use super::*;
 use crate::cluster::timing::Timing;
-use crate::peer::ToGateway;
 use crate::peer::message::{Attach, RoutedOrder};
+use crate::peer::{PeerAddress, ToGateway};
 use crate::planted::Planted;
 use crate::store::tables::Tables;
 use crate::store::{ClaimRow, Life, Right};
@@ -39,6 +39,7 @@ struct Rig {
     kept: Option<Vec<(Ticket, Request)>>,
     mail: Vec<(Holder, ToGateway)>,
     alive: Vec<Holder>,
+    peers: Vec<PeerAddress>,
     exit: Option<ExitReason>,
 }
 
@@ -84,6 +85,7 @@ impl Rig {
             kept: None,
             mail: Vec::new(),
             alive: Vec::new(),
+            peers: Vec::new(),
             exit: None,
         }
     }
@@ -130,6 +132,7 @@ impl Rig {
                 } => self.mail.push((from, message)),
                 Effect::Send { .. } => {}
                 Effect::Sims { alive } => self.alive = alive,
+                Effect::Peers { peers } => self.peers = peers,
                 Effect::WantBoot => {
                     self.boots += 1;
                     let boot = BootId(self.boots << 64);
@@ -225,6 +228,23 @@ fn a_lone_member_begins_its_life_and_holds_everything_at_once() {
     assert_eq!(rig.life_of(me.boot), Some(Life::Alive(1)));
     assert_eq!(rig.alive, [me]);
     assert_eq!(rig.member.life(), 1);
+}
+
+#[test]
+fn it_tells_where_the_others_can_be_reached() {
+    let mut one = Rig::with(Tables::default(), "one", 1, |config| {
+        config.peer = Some("h:1".into());
+    });
+    one.pass(1_000);
+    assert_eq!(one.peers, []);
+    let mut two = Rig::new(std::mem::take(&mut one.tables), "two", 2);
+    two.pass(1_000);
+    let expected = PeerAddress {
+        holder: holder("one", 1),
+        role: Role::All,
+        address: Some("h:1".into()),
+    };
+    assert_eq!(two.peers, [expected]);
 }
 
 #[test]

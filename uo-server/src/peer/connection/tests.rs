@@ -171,7 +171,7 @@ fn the_other_nodes_name_is_not_believed_at_an_address() {
     assert_eq!(of_gate.ended, Some(want));
 }
 
-/// Red when `is_proof` always says yes, in either direction.
+/// Guards the check of the proof on both sides.
 #[test]
 fn a_wrong_secret_proves_nothing() {
     let wrong = || secret("a secret that is another");

@@ -185,7 +185,7 @@ fn a_second_connection_of_one_boot_takes_the_place_of_a_half_open_one() {
     assert_eq!(effects.last(), Some(&linked_are(&["sim-1"])));
 }
 
-/// Red without the memory of who was replaced.
+/// Guards the memory of who was replaced.
 #[test]
 fn a_newer_boot_takes_over_and_the_older_one_never_comes_back() {
     let mut links = links("sim-9");

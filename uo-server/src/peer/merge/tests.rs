@@ -120,7 +120,7 @@ fn frames(acts: &[Vec<Act>]) -> Vec<ToGateway> {
 }
 
 proptest! {
-    /// Red without the line that forgets the removal of who came back, and without the one that keeps the info.
+    /// Guards the removal that is forgotten when somebody comes back, and the info that is kept.
     #[test]
     fn a_merged_frame_shows_what_its_parts_show(
         acts in prop::collection::vec(prop::collection::vec(act(), 0..5), 1..14),

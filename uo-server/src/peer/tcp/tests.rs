@@ -365,7 +365,7 @@ fn a_newer_boot_takes_the_place_of_a_half_open_link() {
     sim.hears_from(&holder("sim-1", 7), ToSim::Order(order(1)));
 }
 
-/// Red when an overflow is only counted: the node would go on as if nothing were missing.
+/// Guards the cut: were an overflow only counted, the node would go on as if nothing were missing.
 #[test]
 fn a_node_that_does_not_read_is_cut_off() {
     let bounds = Bounds {

@@ -114,7 +114,7 @@ fn a_frame_that_is_too_long_is_not_written_and_not_read() {
     ));
 }
 
-/// Red with a buffer that is reserved by the announced length.
+/// Guards against a buffer that is reserved by the announced length.
 #[test]
 fn an_announced_length_takes_no_memory() {
     let mut reader = FrameReader::default();

@@ -10,6 +10,7 @@
 //! - [`cluster`]: who may simulate what: the claim machine;
 //! - [`planted`]: rules that a test build can leave out, to show that this is found;
 //! - [`peer`]: the messages between nodes, and what carries them;
+//! - [`crossing`]: the flight recorder: how characters came from battle to battle, and what their players felt of it;
 //! - [`sim`]: the sim core: regions, characters, handoffs, checkpoints;
 //! - [`gateway`]: the gateway core: sessions, interest, views, lanes;
 //! - [`config`], [`database`], [`node`]: flags, the `schema` subcommand, and the shells put together;
@@ -20,6 +21,7 @@ pub mod admin;
 pub mod clock;
 pub mod cluster;
 pub mod config;
+pub mod crossing;
 pub mod database;
 pub mod gateway;
 pub mod identity;

@@ -40,6 +40,10 @@ pub const MOVED_KEPT_MAX: usize = 16_384;
 pub const FENCED_MESSAGES_MAX: usize = 65_536;
 /// Handoff durations kept until the shell takes them.
 pub const HANDOFF_TIMES_MAX: usize = 4_096;
+/// Crossings that each core remembers for whoever looks.
+pub const CROSSINGS_KEPT_MAX: usize = 10_000;
+/// Durations of crossings and gaps kept until the shell takes them.
+pub const MEASURED_KEPT_MAX: usize = 4_096;
 /// A stop in order takes this long at most.
 pub const STOP_MS: u64 = 30_000;
 /// Private messages kept by the owner until acknowledged.

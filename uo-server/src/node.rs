@@ -202,6 +202,7 @@ pub async fn start_node(config: Config) -> anyhow::Result<Node> {
         store,
         stop: stop.clone(),
         stopping: stopping.clone(),
+        clock,
         cache: Mutex::new(None),
     });
     let administering = tokio::spawn(async move {

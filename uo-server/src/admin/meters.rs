@@ -9,6 +9,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 
+use crate::crossing::{GapCause, Measured};
 use crate::sim::schedule::Due;
 
 /// The window of quantiles: this many slices of [`SLICE`] each.
@@ -126,6 +127,51 @@ impl Stopwatch {
     }
 }
 
+/// Upper bounds of the buckets of crossings and gaps, in seconds.
+const GAP_BUCKETS: [f64; 24] = [
+    0.001, 0.002, 0.005, 0.01, 0.025, 0.045, 0.055, 0.075, 0.1, 0.125, 0.15, 0.2, 0.25, 0.35, 0.5,
+    0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 10.0, 30.0,
+];
+
+/// Why a player saw nothing new.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, prometheus_client::encoding::EncodeLabelSet)]
+pub struct CauseLabel {
+    /// See [`GapCause::name`].
+    pub cause: &'static str,
+}
+
+/// A phase of a crossing.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, prometheus_client::encoding::EncodeLabelSet)]
+pub struct PhaseLabel {
+    /// See [`crate::crossing::Phase::name`].
+    pub phase: &'static str,
+}
+
+type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
+
+/// What the flight recorders of this node measure.
+#[derive(Debug)]
+pub struct Crossings {
+    /// Players' gaps.
+    pub gaps: Histograms<CauseLabel>,
+    /// Phases of crossings.
+    pub phases: Histograms<PhaseLabel>,
+}
+
+impl Default for Crossings {
+    fn default() -> Self {
+        let histogram: fn() -> Histogram = || Histogram::new(GAP_BUCKETS);
+        let gaps = Family::new_with_constructor(histogram);
+        // A cause that never was is told as one that was never.
+        for cause in GapCause::ALL {
+            let cause = cause.name();
+            drop(gaps.get_or_create(&CauseLabel { cause }));
+        }
+        let phases = Family::new_with_constructor(histogram);
+        Crossings { gaps, phases }
+    }
+}
+
 /// A close code.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, prometheus_client::encoding::EncodeLabelSet)]
 pub struct CodeLabel {
@@ -148,6 +194,8 @@ pub struct Meters {
     pub beats_failed: AtomicU64,
     /// Handoffs, from leaving one battle to entering the next.
     pub handoff: Timing,
+    /// Crossings and gaps.
+    pub crossings: Crossings,
     /// Store calls.
     pub store: Timing,
     /// Gateway flushes.
@@ -164,6 +212,28 @@ impl Meters {
         self.ticks_late
             .fetch_add(due.late_ticks(), Ordering::Relaxed);
         self.ticks_skipped.fetch_add(due.skipped, Ordering::Relaxed);
+    }
+
+    /// Notes what a core has measured.
+    pub fn measured(&self, measured: Vec<Measured>) {
+        let seconds = |ms: u64| ms as f64 / 1e3;
+        for measured in measured {
+            match measured {
+                Measured::Gap(cause, ms) => {
+                    let cause = cause.name();
+                    let gaps = &self.crossings.gaps;
+                    gaps.get_or_create(&CauseLabel { cause })
+                        .observe(seconds(ms));
+                }
+                Measured::Phase(phase, ms) => {
+                    let phase = phase.name();
+                    let phases = &self.crossings.phases;
+                    phases
+                        .get_or_create(&PhaseLabel { phase })
+                        .observe(seconds(ms));
+                }
+            }
+        }
     }
 
     /// Notes a close.

@@ -34,6 +34,18 @@ pub fn render(admin: &Admin, member: &Value, gateway: &Value) -> String {
         &meters.flush,
     );
     registry.register_with_unit(
+        "player_gap",
+        "From the last frame that showed a player its character to the first of the next owner, battle or connection",
+        Unit::Seconds,
+        meters.crossings.gaps.clone(),
+    );
+    registry.register_with_unit(
+        "crossing",
+        "Phases of crossings between battles",
+        Unit::Seconds,
+        meters.crossings.phases.clone(),
+    );
+    registry.register_with_unit(
         "store",
         "One store call",
         Unit::Seconds,

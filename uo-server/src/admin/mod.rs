@@ -1,7 +1,9 @@
 //! What operators see, over HTTP.
 //!
-//! Reading order: this file has the routes; [`metrics`] the Prometheus text; [`meters`] what is measured.
+//! Reading order: this file has the routes; [`crossings`] what became of players on their way; [`metrics`] the Prometheus
+//! text; [`meters`] what is measured.
 
+mod crossings;
 pub mod meters;
 pub mod metrics;
 
@@ -20,6 +22,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Mutex, Notify, oneshot};
 use uo_proto::RegionId;
 
+use crate::clock::Clock;
 use crate::gateway::connection::Hub;
 use crate::gateway::mailbox::GatewayMail;
 use crate::identity::NodeName;
@@ -63,6 +66,8 @@ pub struct Admin {
     pub stop: Arc<Notify>,
     /// Set once a stop has begun.
     pub stopping: Arc<AtomicBool>,
+    /// The node's clock, which its cores' times are of.
+    pub clock: Clock,
     /// The latest `/state`, and when it was made.
     pub cache: Mutex<Option<(Instant, Value)>>,
 }
@@ -74,10 +79,11 @@ pub fn router(admin: Arc<Admin>) -> Router {
         .route("/readyz", get(readyz))
         .route("/state", get(state))
         .route("/metrics", get(metrics_text))
+        .route("/crossings", get(crossings::crossings))
         .route("/shutdown", post(shutdown))
         .route("/release", post(release))
         .merge(planted())
-        .fallback(async || (StatusCode::NOT_FOUND, Json(json!({"error": "no such page; there are /healthz, /readyz, /state, /metrics, POST /release and POST /shutdown"}))))
+        .fallback(async || (StatusCode::NOT_FOUND, Json(json!({"error": "no such page; there are /healthz, /readyz, /state, /metrics, /crossings, POST /release and POST /shutdown"}))))
         .with_state(admin)
 }
 

@@ -158,6 +158,7 @@ impl GatewayCore {
             self.tell_store(Request::SessionDelete { token });
         }
         self.bind(conn, key);
+        self.note_resume(key);
         let session = &mut self.sessions[key];
         session.tries = 0;
         let public = session
@@ -189,6 +190,7 @@ impl GatewayCore {
         let key = self.sessions.insert(session);
         self.sessions.adopt_token(key, token::hash(&resume.token));
         self.bind(conn, key);
+        self.note_resume(key);
         self.missed_public(key, MissedCount::Unknown);
         self.locate(key);
     }
@@ -232,6 +234,7 @@ impl GatewayCore {
         session.conn = None;
         session.rests_since = self.now;
         session.sight.forget();
+        session.gap.forget(&mut self.recorder);
         self.store_session(key);
     }
 

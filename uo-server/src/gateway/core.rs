@@ -18,6 +18,7 @@ use super::subscribe::{Hint, Subscription};
 use super::token::Stock;
 use super::view::View;
 use crate::Millis;
+use crate::crossing::Recorder;
 use crate::identity::{Holder, NodeName};
 use crate::jitter::Jitter;
 use crate::limits::REGIONS_ALWAYS_RUNNING_MAX;
@@ -163,6 +164,9 @@ pub struct GatewayCore {
     pub(super) demand_driven: bool,
     /// Sims at which everything stands still.
     pub(super) frozen: BTreeSet<NodeName>,
+    /// When something was heard last of each sim.
+    pub(super) heard: BTreeMap<NodeName, Millis>,
+    pub(super) recorder: Recorder,
     pub(super) tokens: Stock,
     pub(super) pulse: Pulse,
     pub(super) jitter: Jitter,
@@ -201,6 +205,8 @@ impl GatewayCore {
             members: config.members.iter().cloned().collect(),
             demand_driven: RegionId::count(config.world.size()) > REGIONS_ALWAYS_RUNNING_MAX,
             frozen: BTreeSet::new(),
+            heard: BTreeMap::new(),
+            recorder: Recorder::default(),
             tokens: Stock::default(),
             pulse: Pulse::default(),
             jitter: Jitter::new(config.seed),
@@ -267,6 +273,7 @@ impl GatewayCore {
     }
 
     fn peer(&mut self, from: Holder, message: ToGateway) {
+        self.hear(&from);
         match message {
             ToGateway::Attached(attached) => self.attached(from, attached),
             ToGateway::AttachRefused {
@@ -295,7 +302,8 @@ impl GatewayCore {
                 generation,
                 region: _,
                 owner,
-            } => self.moved(char_id, generation, owner),
+                flight,
+            } => self.moved(char_id, generation, owner, flight),
             ToGateway::Superseded { char_id, attach } => self.superseded(char_id, attach),
             ToGateway::FeedFull(full) => self.feed_full(from, &full),
             ToGateway::FeedDelta(delta) => self.feed_delta(from, &delta),

@@ -109,6 +109,12 @@ impl GatewayCore {
                 if std::mem::take(&mut session.sight.wants_snapshot) {
                     self.counters.snapshots += 1;
                     writer.snapshot(session);
+                    session.gap.snapshot_written(
+                        self.now,
+                        session.char_id,
+                        session.generation,
+                        &mut self.recorder,
+                    );
                 }
                 let (encoding, began) = (conn.encoding, session.began);
                 session
@@ -117,7 +123,10 @@ impl GatewayCore {
                 session.sight.looks &= !look::EVENTS;
                 let tick = self.pulse.tick(self.now);
                 if session.sight.looks != 0 && session.sight.tick < tick {
-                    self.counters.deltas += u64::from(writer.delta(session, tick));
+                    let is_written = writer.delta(session, tick);
+                    self.counters.deltas += u64::from(is_written);
+                    let written = is_written.then_some(self.now);
+                    session.gap.first_delta(written, &mut self.recorder);
                 }
                 self.counters.fragments += writer.fragments;
                 ping = session.reliable.ping();

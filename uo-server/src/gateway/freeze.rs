@@ -22,6 +22,7 @@ impl GatewayCore {
             let session = &self.sessions[key];
             let is_there = session.owner.as_ref().is_some_and(|it| it.node == node);
             if is_there && session.phase == Phase::Attached {
+                self.note_freeze(key, is_frozen);
                 self.tell_world(key, world);
                 self.send_orders(key);
             }

@@ -14,7 +14,7 @@ use super::session::{Greeting, Phase};
 use crate::identity::{Holder, NodeName};
 use crate::limits::{ATTACH_HOPS_MAX, ATTACH_WAIT_MS, DEMAND_TTL_S};
 use crate::peer::ToSim;
-use crate::peer::message::{Attach, AttachId, AttachRefusal, Attached};
+use crate::peer::message::{Attach, AttachId, AttachRefusal, Attached, Flight};
 use crate::sim::core::Ticket;
 use crate::store::{Reply, Request, Right, StoreError, row};
 
@@ -154,6 +154,7 @@ impl GatewayCore {
             session.orders.rewind();
         }
         self.set_centre(key, Some(attached.pos));
+        self.note_attached(key);
         self.send_orders(key);
         self.greet(key);
         self.tell_world(key, WorldStatus::Ok);
@@ -193,7 +194,13 @@ impl GatewayCore {
     }
 
     /// The character has another owner, or the same one under another generation.
-    pub(super) fn moved(&mut self, char_id: CharId, generation: u64, owner: Holder) {
+    pub(super) fn moved(
+        &mut self,
+        char_id: CharId,
+        generation: u64,
+        owner: Holder,
+        flight: Option<Flight>,
+    ) {
         let Some(key) = self.of_generation(char_id, generation) else {
             return;
         };
@@ -201,14 +208,18 @@ impl GatewayCore {
         session.generation = generation;
         let is_new_owner = session.owner.as_ref() != Some(&owner);
         session.owner = Some(owner.clone());
-        if session.phase != Phase::Attached || !is_new_owner {
+        let phase = session.phase.clone();
+        if let Some(flight) = flight {
+            self.note_flight(key, flight);
+        }
+        if phase != Phase::Attached || !is_new_owner {
             return;
         }
         if !self.members.contains(&owner) {
             return self.lose_owner(key);
         }
         // Orders that the former owner passes on could come behind ours; sent again, they come in order.
-        session.orders.rewind();
+        self.sessions[key].orders.rewind();
         self.send_orders(key);
     }
 
@@ -252,6 +263,7 @@ impl GatewayCore {
                 self.lose_owner(key);
             }
         }
+        self.heard.remove(node);
     }
 
     /// The owner has lost a session's character to somebody who does not know of the session.
@@ -268,6 +280,7 @@ impl GatewayCore {
 
     /// The owner of a session's character cannot be reached: it is looked for after a moment.
     fn lose_owner(&mut self, key: u32) {
+        self.note_loss(key);
         self.sessions[key].tries = 0;
         self.try_later(key, None);
     }

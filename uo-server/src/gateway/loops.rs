@@ -78,6 +78,7 @@ impl<T: Transport + ?Sized> GatewayLoop<T> {
                 self.core.handle(now, Input::Timer, &mut effects);
                 self.meters.flush.record(begun.elapsed());
             }
+            self.meters.measured(self.core.take_measured());
             if self.carry_out(&mut effects) {
                 return;
             }
@@ -90,6 +91,9 @@ impl<T: Transport + ?Sized> GatewayLoop<T> {
             GatewayMail::Connected { conn, frames } => drop(self.connections.insert(conn, frames)),
             // Whoever asked may have gone.
             GatewayMail::Observe { full, answer } => drop(answer.send(self.core.observe(full))),
+            GatewayMail::Crossings { query, answer } => {
+                drop(answer.send(self.core.recorder().newest(&query)));
+            }
         }
     }
 

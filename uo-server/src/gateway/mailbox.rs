@@ -4,6 +4,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::core::{ConnId, Input};
 use super::frames::Frames;
+use crate::crossing::{Crossing, Query};
 
 /// A letter to the gateway's thread.
 #[derive(Debug)]
@@ -20,6 +21,11 @@ pub enum GatewayMail {
     Observe {
         full: bool,
         answer: oneshot::Sender<serde_json::Value>,
+    },
+    /// Somebody looks at the flight recorder.
+    Crossings {
+        query: Query,
+        answer: oneshot::Sender<Vec<Crossing>>,
     },
 }
 

@@ -10,6 +10,7 @@
 //! - [`interest`]: who is near what; [`sight`]: what one client knows and how that differs from the view;
 //! - [`flush`], [`pulse`]: when and to whom something is written; [`fragment`], [`frames`]: from what;
 //! - [`lanes`]: what waits for a connection, by delivery class;
+//! - [`gap`]: for how long a player was shown nothing new;
 //! - [`stop`], [`counters`]: the end, and what it all came to;
 //! - [`loops`], [`mailbox`], [`accept`], [`connection`]: the thread and the sockets around the core.
 //!
@@ -25,6 +26,7 @@ mod flush;
 mod fragment;
 pub mod frames;
 mod freeze;
+pub mod gap;
 mod greet;
 mod interest;
 mod lanes;

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use slab::Slab;
 use uo_proto::{CharId, Missed, RegionId, WorldStatus};
 
+use super::gap::Gap;
 use super::lanes::Reliable;
 use super::orders::OrderWindow;
 use super::sight::Sight;
@@ -106,6 +107,8 @@ pub struct Session {
     pub world_told: WorldStatus,
     /// What a resumed client will never get: told behind its `welcome`.
     pub missed: Option<Missed>,
+    /// For how long its player was shown nothing new.
+    pub gap: Gap,
 }
 
 impl Session {
@@ -136,6 +139,7 @@ impl Session {
             needs: None,
             world_told: WorldStatus::Ok,
             missed: None,
+            gap: Gap::default(),
         }
     }
 }

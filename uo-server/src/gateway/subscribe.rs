@@ -346,6 +346,7 @@ impl GatewayCore {
         held.tick = delta.tick;
         self.counters.feeds_delta += 1;
         self.pulse.fed(self.now, &from.node);
+        self.note_removes(&delta.removes);
         if self.view.apply_delta(self.now, delta).is_err() {
             self.counters.feeds_gaps += 1;
             self.subscribe(delta.region, from);
@@ -383,7 +384,7 @@ impl GatewayCore {
                 }
                 continue;
             };
-            let (pos, ack) = (entity.state.pos(), entity.ack);
+            let (pos, ack, number) = (entity.state.pos(), entity.ack, entity.number);
             // An acknowledgement of more than was ordered is one of the session before.
             let is_ours = session.phase == Phase::Attached && ack <= session.orders.last();
             if is_ours && ack > session.ack {
@@ -392,6 +393,7 @@ impl GatewayCore {
                 self.mark(key, look::ACK);
             }
             self.set_centre(key, Some(pos));
+            self.note_shown(key, number);
             if self.unsnapped.contains(&key) {
                 self.try_snapshot(key);
             }

@@ -13,7 +13,7 @@ use uo_proto::{
     RegionId, ServerMsg, Speech,
 };
 
-use crate::identity::Holder;
+use crate::identity::{Holder, NodeName};
 use crate::store::row::CharacterRow;
 
 /// A message to one of the two roles of a node.
@@ -51,7 +51,12 @@ pub enum ToSim {
     /// sim: take this character over.
     HandoffOffer(Box<HandoffOffer>),
     /// sim: taken; `generation` is the new one.
-    HandoffAccept { char_id: CharId, generation: u64 },
+    HandoffAccept {
+        char_id: CharId,
+        generation: u64,
+        #[serde(default)]
+        flight: Option<Flight>,
+    },
     /// sim: not taken, nothing was claimed.
     HandoffRefuse {
         char_id: CharId,
@@ -117,12 +122,14 @@ pub enum ToGateway {
         seq: u64,
         inventory: u64,
     },
-    /// The character is now in `region`, owned by `owner`.
+    /// The character is now in `region`, owned by `owner`. `flight`: it was in no battle meanwhile.
     Moved {
         char_id: CharId,
         generation: u64,
         region: RegionId,
         owner: Holder,
+        #[serde(default)]
+        flight: Option<Flight>,
     },
     /// Another attach took the character: close that connection with 4000.
     Superseded { char_id: CharId, attach: AttachId },
@@ -243,6 +250,37 @@ pub struct HandoffOffer {
     pub held: Vec<RoutedOrder>,
     /// Why.
     pub cause: HandoffCause,
+    /// The region whose battle it left.
+    #[serde(default)]
+    pub from: Option<RegionId>,
+    /// For how long it had been in no battle when it was offered.
+    #[serde(default)]
+    pub out_ms: u64,
+}
+
+/// How a character came from one battle into the next. Each duration was measured on the clock of whoever is named; none
+/// is a point in time.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Flight {
+    /// Why it left.
+    pub cause: HandoffCause,
+    /// The owner it came from.
+    pub source: NodeName,
+    /// The region whose battle it left.
+    pub from: Option<RegionId>,
+    /// Milliseconds in no battle before it was offered, or before it came back: measured by the source.
+    pub leave_ms: u64,
+    /// From hearing the offer to the compare-and-set: measured by the destination. None: it came back to its source.
+    pub claim_ms: Option<u64>,
+    /// From there until it was durable and in its battle: measured by the destination.
+    pub seal_ms: Option<u64>,
+}
+
+impl Flight {
+    /// How long it was in no battle, but for the way of the offer.
+    pub fn out_ms(&self) -> u64 {
+        self.leave_ms + self.claim_ms.unwrap_or(0) + self.seal_ms.unwrap_or(0)
+    }
 }
 
 /// Why a handoff was refused before anything was claimed.

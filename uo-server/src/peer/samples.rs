@@ -11,7 +11,7 @@ use uo_proto::{
 use uo_world::World;
 
 use super::message::{
-    Attach, AttachRefusal, Attached, DrainOffer, FeedDelta, FeedEntity, FeedEvent, FeedFull,
+    Attach, AttachRefusal, Attached, DrainOffer, FeedDelta, FeedEntity, FeedEvent, FeedFull, Flight,
     HandoffCause, HandoffOffer, HandoffRefusal, Leases, PublicEvent, RoutedOrder,
 };
 use super::proof::Hello;
@@ -205,10 +205,13 @@ fn to_sim() -> Vec<ToSim> {
             walk: Some((Pos::new(1, 1), 5)),
             held: vec![order(6), order(7)],
             cause: HandoffCause::Drain,
+            from: Some(region),
+            out_ms: 12,
         })),
         ToSim::HandoffAccept {
             char_id,
             generation,
+            flight: Some(flight()),
         },
         ToSim::HandoffRefuse {
             char_id,
@@ -240,6 +243,17 @@ fn to_sim() -> Vec<ToSim> {
         },
         ToSim::Leases(leases(&[(1, 2), (3, 5)])),
     ]
+}
+
+fn flight() -> Flight {
+    Flight {
+        cause: HandoffCause::Pin,
+        source: "sim-1".into(),
+        from: Some(REGION),
+        leave_ms: 1,
+        claim_ms: Some(2),
+        seal_ms: Some(3),
+    }
 }
 
 fn respawned() -> ServerMsg {
@@ -288,6 +302,7 @@ fn to_gateway() -> Vec<ToGateway> {
             generation,
             region,
             owner: holder("sim-2", 2),
+            flight: Some(flight()),
         },
         ToGateway::Superseded { char_id, attach: 6 },
         ToGateway::FeedFull(Arc::new(full(4, 7, vec![entity(1, 2, 3, true)]))),

@@ -9,6 +9,7 @@ use super::character::Character;
 use super::claims::{Task, Who};
 use super::core::SimCore;
 use super::timer::Timer;
+use crate::Millis;
 use crate::cluster::claim::Input;
 use crate::limits::{ORDERS_HELD_MAX, ORDERS_SETTLE_MS};
 use crate::peer::ToSim;
@@ -20,6 +21,9 @@ use crate::store::{ClaimRow, Request, Seen, row};
 pub(super) struct Arrival {
     pub(super) task: Task,
     pub(super) offer: HandoffOffer,
+    /// When the offer was heard, and when it was claimed.
+    pub(super) heard_at: Millis,
+    pub(super) claimed_at: Option<Millis>,
     /// Orders that came by themselves.
     held: VecDeque<RoutedOrder>,
 }
@@ -70,6 +74,8 @@ impl SimCore {
         let arrival = Arrival {
             task: Task::default(),
             offer,
+            heard_at: self.now,
+            claimed_at: None,
             held: VecDeque::new(),
         };
         self.arrivals.insert(id, arrival);
@@ -87,7 +93,9 @@ impl SimCore {
     }
 
     pub(super) fn arrival_seal(&mut self, id: CharId, number: u64) -> Option<Request> {
+        let now = self.now;
         let arrival = self.arrivals.get_mut(&id)?;
+        arrival.claimed_at.get_or_insert(now);
         arrival.offer.character.generation = number;
         Some(Request::CharacterSeal {
             char_id: id,
@@ -103,6 +111,7 @@ impl SimCore {
         };
         self.counters.arrivals += 1;
         self.forget_moved(id);
+        let flight = self.note_arrival(&arrival, generation);
         let offer = arrival.offer;
         let source = offer.source.node.clone();
         let is_pinned = offer.cause == HandoffCause::Pin;
@@ -136,14 +145,17 @@ impl SimCore {
             self.characters.insert(id, character);
         } else {
             // The region went, or filled up, between claim and admission. It is ours all the same: it moves on.
-            self.hold_unplaced(character, fighter, offer.walk, std::mem::take(&mut held));
+            let left_at = self.now.saturating_sub(flight.out_ms());
+            let held = std::mem::take(&mut held);
+            self.hold_unplaced(character, fighter, offer.walk, held, left_at);
         }
         let accept = ToSim::HandoffAccept {
             char_id: id,
             generation,
+            flight: Some(flight.clone()),
         };
         self.send_sim(source, accept);
-        self.tell_generation(id);
+        self.tell_flight(id, is_placed.then_some(flight));
         if comes_from_afar {
             self.tell_privates_again(id);
         }

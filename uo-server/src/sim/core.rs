@@ -18,6 +18,7 @@ use super::others::{Others, Peer};
 use super::state::Counters;
 use super::timer::Timers;
 use crate::Millis;
+use crate::crossing::{Measured, Recorder};
 use crate::identity::{BootId, Holder, NodeName, Nonces};
 use crate::jitter::Jitter;
 use crate::limits::{CHECKPOINT_MS, LINGER_MS};
@@ -198,6 +199,7 @@ pub struct SimCore {
     pub(super) unsaved: BTreeSet<(u64, CharId)>,
     pub(super) counters: Counters,
     pub(super) handoff_ms: Vec<u32>,
+    pub(super) recorder: Recorder,
 }
 
 impl SimCore {
@@ -242,6 +244,7 @@ impl SimCore {
             unsaved: BTreeSet::new(),
             counters: Counters::default(),
             handoff_ms: Vec::new(),
+            recorder: Recorder::default(),
         }
     }
 
@@ -261,6 +264,7 @@ impl SimCore {
         self.others.is_dead_now(was);
         self.ticks = old.ticks;
         self.counters = old.counters;
+        self.recorder = old.recorder;
         if self.has_bug(PlantedBug::RebirthKeepsClaims) {
             self.asked = old.asked;
             self.taking = old.taking;
@@ -322,7 +326,8 @@ impl SimCore {
             ToSim::HandoffAccept {
                 char_id,
                 generation,
-            } => self.accepted(char_id, generation),
+                flight,
+            } => self.accepted(char_id, generation, flight.as_ref()),
             ToSim::HandoffRefuse {
                 char_id,
                 generation,
@@ -389,6 +394,16 @@ impl SimCore {
     /// How long the handoffs took that were completed since this was asked last, in milliseconds.
     pub fn take_handoff_ms(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.handoff_ms)
+    }
+
+    /// The durations that were noted of crossings since this was asked last.
+    pub fn take_measured(&mut self) -> Vec<Measured> {
+        self.recorder.take_measured()
+    }
+
+    /// What is remembered of crossings.
+    pub fn recorder(&self) -> &Recorder {
+        &self.recorder
     }
 
     pub(super) fn send_gateway(&mut self, node: NodeName, message: ToGateway) {

@@ -20,7 +20,7 @@ use crate::limits::{
     HANDOFF_PAUSE_MS, HANDOFF_TIMEOUT_MS, HANDOFF_TIMES_MAX, MOVED_KEPT_MAX, ORDERS_HELD_MAX,
     SEEK_MS,
 };
-use crate::peer::message::{AttachId, HandoffCause, HandoffOffer, RoutedOrder};
+use crate::peer::message::{AttachId, Flight, HandoffCause, HandoffOffer, RoutedOrder};
 use crate::peer::{ToGateway, ToSim};
 use crate::planted::PlantedBug;
 use crate::store::{ClaimRow, Request, row};
@@ -32,9 +32,13 @@ pub(super) struct Outgoing {
     pub(super) fighter: Fighter,
     walk: Option<(Pos, u64)>,
     /// To which region's battle, and whose that is.
-    to: RegionId,
-    holder: Holder,
-    began_at: Millis,
+    pub(super) to: RegionId,
+    pub(super) holder: Holder,
+    /// When it left its battle, and for which reason.
+    pub(super) left_at: Millis,
+    pub(super) cause: HandoffCause,
+    /// When it was offered last.
+    pub(super) offered_at: Millis,
     /// When its offer has waited long enough.
     offer_due: Option<Millis>,
     /// Orders that were not applied, and how many of them went along with the offer.
@@ -123,7 +127,9 @@ impl SimCore {
             walk,
             to,
             holder,
-            began_at: self.now,
+            left_at: self.now,
+            cause,
+            offered_at: self.now,
             offer_due: None,
             held,
             offered: 0,
@@ -142,6 +148,8 @@ impl SimCore {
         };
         let due = now + HANDOFF_TIMEOUT_MS;
         outgoing.offer_due = Some(due);
+        outgoing.cause = cause;
+        outgoing.offered_at = now;
         let character = &outgoing.character;
         let offer = HandoffOffer {
             char_id: id,
@@ -157,6 +165,8 @@ impl SimCore {
             // They stay here as well, for the case that it comes back.
             held: outgoing.held.iter().cloned().collect(),
             cause,
+            from: Some(character.region),
+            out_ms: now.saturating_sub(outgoing.left_at),
         };
         outgoing.offered = outgoing.held.len();
         let to = outgoing.holder.node.clone();
@@ -166,7 +176,7 @@ impl SimCore {
     }
 
     /// The destination has it.
-    pub(super) fn accepted(&mut self, id: CharId, generation: u64) {
+    pub(super) fn accepted(&mut self, id: CharId, generation: u64, flight: Option<&Flight>) {
         let is_newer = self
             .outgoing
             .get(&id)
@@ -180,10 +190,11 @@ impl SimCore {
         };
         self.counters.handoffs_accepted += 1;
         if self.handoff_ms.len() < HANDOFF_TIMES_MAX {
-            let took = self.now.saturating_sub(outgoing.began_at);
+            let took = self.now.saturating_sub(outgoing.left_at);
             self.handoff_ms
                 .push(u32::try_from(took).unwrap_or(u32::MAX));
         }
+        self.note_departure(&outgoing, generation, flight);
         let moved = MovedTo {
             generation,
             region: outgoing.to,
@@ -251,6 +262,7 @@ impl SimCore {
             return;
         };
         self.counters.handoffs_lost += 1;
+        self.note_loss(&outgoing, row.as_ref());
         let Some(ClaimRow {
             holder: Some(owner),
             number,
@@ -267,7 +279,7 @@ impl SimCore {
         };
         if let Some((_, gateway)) = &outgoing.character.attach {
             let to = gateway.node.clone();
-            self.tell_moved(to, id, &moved);
+            self.tell_moved(to, id, &moved, None);
         }
         self.pass_on_orders(outgoing, moved);
     }
@@ -339,11 +351,12 @@ impl SimCore {
         let Some(outgoing) = self.outgoing.remove(&id) else {
             return;
         };
+        let flight = self.note_return(&outgoing, region);
         let mut character = outgoing.character;
         character.region = region;
         character.handoff_not_before = self.now + HANDOFF_PAUSE_MS;
         self.characters.insert(id, character);
-        self.tell_generation(id);
+        self.tell_flight(id, Some(flight));
         self.touch(id);
         self.arm_linger(id);
         for order in outgoing.held {
@@ -372,6 +385,7 @@ impl SimCore {
         fighter: Fighter,
         walk: Option<(Pos, u64)>,
         mut held: VecDeque<RoutedOrder>,
+        left_at: Millis,
     ) {
         let id = character.id;
         if let Some(older) = self.outgoing.remove(&id) {
@@ -383,7 +397,9 @@ impl SimCore {
             fighter,
             walk,
             holder: self.config.me.clone(),
-            began_at: self.now,
+            left_at,
+            cause: HandoffCause::Forward,
+            offered_at: self.now,
             offer_due: None,
             held,
             offered: 0,
@@ -395,6 +411,11 @@ impl SimCore {
 
     /// Tells the gateway and the feed under which generation the character goes on.
     pub(super) fn tell_generation(&mut self, id: CharId) {
+        self.tell_flight(id, None);
+    }
+
+    /// The same, after it was in no battle for a while.
+    pub(super) fn tell_flight(&mut self, id: CharId, flight: Option<Flight>) {
         let me = self.config.me.clone();
         let Some(character) = self.characters.get(&id) else {
             return;
@@ -410,16 +431,23 @@ impl SimCore {
                 region,
                 owner: me,
             };
-            self.tell_moved(to, id, &moved);
+            self.tell_moved(to, id, &moved, flight);
         }
     }
 
-    pub(super) fn tell_moved(&mut self, to: NodeName, id: CharId, moved: &MovedTo) {
+    pub(super) fn tell_moved(
+        &mut self,
+        to: NodeName,
+        id: CharId,
+        moved: &MovedTo,
+        flight: Option<Flight>,
+    ) {
         let message = ToGateway::Moved {
             char_id: id,
             generation: moved.generation,
             region: moved.region,
             owner: moved.owner.clone(),
+            flight,
         };
         self.send_gateway(to, message);
     }

@@ -203,7 +203,7 @@ impl SimCore {
             {
                 let held = std::mem::take(&mut character.early).into_values().collect();
                 character.checkpoint.suspend();
-                self.hold_unplaced(character, fighter, walk, held);
+                self.hold_unplaced(character, fighter, walk, held, self.now);
             }
         }
     }

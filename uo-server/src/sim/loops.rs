@@ -113,6 +113,7 @@ impl<T: Transport + ?Sized> SimLoop<T> {
                     let took = Duration::from_millis(handoff_ms.into());
                     self.meters.handoff.record(took);
                 }
+                self.meters.measured(self.member.take_measured());
                 if load_told.elapsed() > LOAD_EVERY {
                     load_told = Instant::now();
                     self.handle(Input::Load(self.load()), &mut effects);
@@ -181,6 +182,10 @@ impl<T: Transport + ?Sized> SimLoop<T> {
             SimMail::Input(input) => self.handle(input, effects),
             // Whoever asked may have gone.
             SimMail::Observe { full, answer } => drop(answer.send(self.member.observe(full))),
+            SimMail::Crossings { query, answer } => {
+                let recorder = self.member.sim_core().recorder();
+                drop(answer.send(recorder.newest(&query)));
+            }
             #[cfg(feature = "planted-bugs")]
             SimMail::Panic(Some(region)) => self.member.plant_panic(region),
             #[cfg(feature = "planted-bugs")]

@@ -3,6 +3,7 @@
 use tokio::sync::oneshot;
 
 use super::member::Input;
+use crate::crossing::{Crossing, Query};
 
 /// A letter to the tick thread.
 #[derive(Debug)]
@@ -14,6 +15,11 @@ pub enum SimMail {
     Observe {
         full: bool,
         answer: oneshot::Sender<serde_json::Value>,
+    },
+    /// Somebody looks at the flight recorder.
+    Crossings {
+        query: Query,
+        answer: oneshot::Sender<Vec<Crossing>>,
     },
     /// The tick of this region panics (none: the thread itself), to show what then happens.
     #[cfg(feature = "planted-bugs")]

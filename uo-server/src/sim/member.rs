@@ -14,6 +14,7 @@ use super::core::{self as sim, News, SimConfig, SimCore};
 use super::others::Peer;
 use crate::Millis;
 use crate::cluster::core::{self as cluster, ClusterConfig, ClusterCore, ExitReason};
+use crate::crossing::Measured;
 use crate::identity::{BootId, Holder, NodeName};
 use crate::peer::{Message, PeerAddress, ToSim};
 use crate::store::row::{NodeLoad, NodeState, Role};
@@ -465,6 +466,11 @@ impl Member {
             "members": cluster.members.len(),
         });
         state
+    }
+
+    /// See [`SimCore::take_measured`].
+    pub fn take_measured(&mut self) -> Vec<Measured> {
+        self.sim.take_measured()
     }
 
     /// See [`SimCore::take_handoff_ms`].

@@ -10,7 +10,7 @@
 //! - [`character`]: what an owner knows of its character; [`attach`]: how it gets into the world; [`leave`]: and out of it;
 //! - [`order`]: orders, at most once and in order; [`private`]: what one player alone is told;
 //! - [`checkpoint`]: what is written when, and what may be called saved;
-//! - [`handoff`]: the source of a handoff; [`arrival`]: its destination;
+//! - [`handoff`]: the source of a handoff; [`arrival`]: its destination; [`flight`]: what both note of it;
 //! - [`stop`]: a stop in order; [`state`]: what operators see;
 //! - [`region`]: one held region: its battle and who is in it; [`tick`]: its step, and what that leaves behind;
 //! - [`walk`]: walks across regions; [`pin`]: who has to change battles to fight;
@@ -30,6 +30,7 @@ pub mod core;
 mod demand;
 pub mod feed;
 mod fenced;
+mod flight;
 mod handoff;
 pub mod journal;
 mod lease;

@@ -55,7 +55,7 @@ impl SimCore {
             entering.hold(order)
         } else if let Some(moved) = self.moved.get(&id).cloned() {
             self.counters.orders_forwarded += 1;
-            self.tell_moved(from.node.clone(), id, &moved);
+            self.tell_moved(from.node.clone(), id, &moved, None);
             return self.send_sim(moved.owner.node, ToSim::Order(order));
         } else {
             false

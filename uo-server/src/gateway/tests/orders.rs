@@ -92,6 +92,7 @@ fn another_owner_is_sent_what_is_not_acknowledged() {
         generation,
         region: RegionId(0),
         owner,
+        flight: None,
     };
     // Within a node nothing is sent again: the orders are there.
     rig.peer(moved(2, rig.sim.clone()));

@@ -416,6 +416,8 @@ fn an_offer_ends_an_attach_that_is_under_way() {
         walk: None,
         held: Vec::new(),
         cause: HandoffCause::Border,
+        from: None,
+        out_ms: 0,
     })));
     assert_eq!(shard.attach_refusals(), [AttachRefusal::NotNow]);
     // The claim of the offer first, then the one of the attach.

@@ -19,6 +19,7 @@ pub const PURE: &[Area] = &[
     all("uo-proto/src"),
     all("uo-combat/src"),
     all("uo-world/src"),
+    all("uo-server/src/crossing.rs"),
     all("uo-server/src/identity.rs"),
     all("uo-server/src/jitter.rs"),
     all("uo-server/src/limits.rs"),

@@ -11,8 +11,8 @@ use uo_proto::{
 use uo_world::World;
 
 use super::message::{
-    Attach, AttachRefusal, Attached, DrainOffer, FeedDelta, FeedEntity, FeedEvent, FeedFull, Flight,
-    HandoffCause, HandoffOffer, HandoffRefusal, Leases, PublicEvent, RoutedOrder,
+    Attach, AttachRefusal, Attached, DrainOffer, FeedDelta, FeedEntity, FeedEvent, FeedFull,
+    Flight, HandoffCause, HandoffOffer, HandoffRefusal, Leases, PublicEvent, RoutedOrder,
 };
 use super::proof::Hello;
 use super::wire::Packet;

@@ -2,6 +2,7 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod feeds;
+mod gaps;
 mod locating;
 mod merge;
 mod orders;

@@ -391,6 +391,13 @@ impl Rig {
 
     /// Moves somebody; into another region by a handoff in one tick.
     pub fn walk(&mut self, id: EntityId, x: u16, y: u16) {
+        self.walk_out(id, x, y);
+        let to = self.bodies[&id].region;
+        self.touch(to, id);
+    }
+
+    /// The same, but the new region does not show it yet.
+    pub fn walk_out(&mut self, id: EntityId, x: u16, y: u16) {
         let to = self.world.region_at(Pos::new(x, y));
         let body = self.body(id);
         (body.state.x, body.state.y) = (x, y);
@@ -402,7 +409,6 @@ impl Rig {
             changed.0.remove(&id);
             changed.1.push((id, number));
         }
-        self.touch(to, id);
     }
 
     pub fn object(&mut self, state: ObjectState) {

@@ -1,7 +1,8 @@
 use uo_proto::{EntityId, Target};
 
 use super::*;
-use crate::peer::message::{HandoffCause, HandoffOffer};
+use crate::crossing::{Crossing, Measured, Outcome, Phase, Query, merge};
+use crate::peer::message::{Flight, HandoffCause, HandoffOffer};
 
 const ANNA: &str = "Anna";
 
@@ -52,6 +53,89 @@ fn a_character_goes_over_with_everything_it_has() {
     assert_eq!(shard.private_numbers(), [1, 2]);
     shard.pass(16_000);
     assert_eq!(shard.saved().last(), Some(&2));
+}
+
+/// What the core's flight recorder has, its parts joined.
+fn recorded(shard: &Shard) -> Vec<Crossing> {
+    let query = Query {
+        most: 10,
+        cause: None,
+        char_id: None,
+    };
+    merge(shard.core.recorder().newest(&query))
+}
+
+/// What the gateway was told of the last way.
+fn flight(shard: &Shard) -> Option<Flight> {
+    shard.mail.iter().rev().find_map(|it| match it {
+        ToGateway::Moved { flight, .. } => flight.clone(),
+        _ => None,
+    })
+}
+
+// Red when `arrival_seal` does not note the time, and when the source does not note when it offered.
+#[test]
+fn every_phase_of_a_crossing_is_noted() {
+    let mut shard = Shard::running();
+    let id = shard.login_at_border(ANNA);
+    let is_phase = |request: &Request| {
+        is_character_claim(request) || matches!(request, Request::CharacterSeal { .. })
+    };
+    shard.requests_are(move |request| match is_phase(request) {
+        true => Fate::Kept,
+        false => Fate::Done,
+    });
+    shard.messages_are(|message| match message {
+        ToSim::HandoffAccept { .. } => Fate::Kept,
+        _ => Fate::Done,
+    });
+    shard.hand_over(id, EAST);
+    shard.pass(150);
+    shard.release_requests();
+    shard.pass(100);
+    shard.release_requests();
+    shard.pass(50);
+    shard.release_messages();
+    let [crossing] = &recorded(&shard)[..] else {
+        panic!("one crossing: {:?}", recorded(&shard));
+    };
+    assert_eq!(crossing.leave_ms, Some(0));
+    assert_eq!(crossing.claim_ms, Some(150));
+    assert_eq!(crossing.seal_ms, Some(100));
+    assert_eq!(crossing.accept_ms, Some(300));
+    assert_eq!((crossing.from, crossing.to), (Some(WEST), Some(EAST)));
+    assert_eq!(crossing.outcome, Outcome::Arrived);
+    let told = flight(&shard).expect("the gateway is told");
+    assert_eq!((told.out_ms(), told.from), (250, Some(WEST)));
+    // Each phase is measured by one part only.
+    let measured = shard.core.take_measured();
+    let phase = |phase, ms| {
+        measured
+            .iter()
+            .filter(|&&it| it == Measured::Phase(phase, ms))
+            .count()
+    };
+    assert_eq!(measured.len(), 4);
+    assert_eq!(phase(Phase::Claim, 150) + phase(Phase::Seal, 100), 2);
+    assert_eq!(phase(Phase::Leave, 0) + phase(Phase::Accept, 300), 2);
+}
+
+#[test]
+fn who_comes_back_is_noted_with_the_time_it_was_away() {
+    let mut shard = Shard::running();
+    let id = shard.login_at_border(ANNA);
+    shard.messages_are(|message| match message {
+        ToSim::HandoffOffer(_) => Fate::LostUnknown,
+        _ => Fate::Done,
+    });
+    shard.hand_over(id, EAST);
+    shard.pass(2_100);
+    let told = flight(&shard).expect("the gateway is told");
+    assert_eq!((told.leave_ms, told.claim_ms), (2_000, None));
+    let recorded = recorded(&shard);
+    assert_eq!(recorded.len(), 1);
+    assert_eq!(recorded[0].outcome, Outcome::Returned);
+    assert_eq!(recorded[0].to, Some(WEST));
 }
 
 #[test]

@@ -147,6 +147,8 @@ pub struct Config {
     pub advertise: Vec<String>,
     /// Where the world is kept.
     pub store: StoreChoice,
+    /// Other nodes have the store open as well.
+    pub is_shared: bool,
     /// How it is linked to other nodes, if others can share the store.
     pub peer: Option<PeerConfig>,
     /// The world.
@@ -167,10 +169,7 @@ impl Config {
         let role = match args.role {
             RoleArg::All => Role::All,
             RoleArg::Sim => Role::Sim,
-            RoleArg::Gateway => bail!(
-                "this version has no gateway that stands alone yet: start --role all, which is both (and --role sim \
-                 beside it, for regions that are to be held by several)"
-            ),
+            RoleArg::Gateway => Role::Gateway,
         };
         ensure!(
             is_name(&args.node),
@@ -201,8 +200,9 @@ impl Config {
         let is_shared = matches!(store, StoreChoice::Scylla { .. });
         ensure!(
             role == Role::All || is_shared,
-            "--role sim: nobody else can reach the regions of a world that is kept with --store {}; it takes a database \
+            "--role {}: no other process can share a world that is kept with --store {}; it takes a database \
              (scylla://host:9042)",
+            if role == Role::Sim { "sim" } else { "gateway" },
             args.store
         );
         Ok(Config {
@@ -211,6 +211,7 @@ impl Config {
             listen: args.listen,
             admin: args.admin,
             advertise: args.advertise,
+            is_shared,
             peer: args.peer.check(&args.store, is_shared)?,
             store,
             world,
@@ -280,7 +281,7 @@ mod tests {
     #[test]
     fn mistakes_get_a_sentence() {
         let cases: &[(&[&str], &str)] = &[
-            (&["--role", "gateway"], "--role all"),
+            (&["--role", "gateway"], "--role gateway: no other"),
             (&["--role", "sim", "--store", "mem"], "it takes a database"),
             (&["--node", ""], "letters, digits and dashes"),
             (&["--peer-listen", "127.0.0.1:0"], "takes a database"),

@@ -15,12 +15,13 @@
 //! - [`gateway`]: the gateway core: sessions, interest, views, lanes;
 //! - [`config`], [`database`], [`node`]: flags, the `schema` subcommand, and the shells put together;
 //! - [`admin`]: what operators see;
-//! - [`jitter`]: waits that differ; [`clock`], [`sys`]: the two things asked of the system directly.
+//! - [`crash`]: how tests end a node without a word; [`jitter`]: waits that differ; [`clock`], [`sys`]: the two things asked of the system directly.
 
 pub mod admin;
 pub mod clock;
 pub mod cluster;
 pub mod config;
+pub mod crash;
 pub mod crossing;
 pub mod database;
 pub mod gateway;

@@ -103,6 +103,8 @@ pub const RELIABLE_WRITE_BYTES_MAX: usize = 32 * 1024;
 pub const SLOW_FULL_MS: u64 = 5_000;
 /// A control or reliable message that waits longer than this closes its connection.
 pub const SLOW_OLDEST_MS: u64 = 15_000;
+/// Addresses of gateways that a client is told: as many as it remembers.
+pub const GATEWAYS_TOLD_MAX: usize = 64;
 /// A gateway that stops waits this long for its connections to close.
 pub const GATEWAY_STOP_MS: u64 = 3_000;
 /// First message of a connection.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, Notify, oneshot};
 use tokio::task::JoinHandle;
@@ -18,10 +19,13 @@ use crate::admin::{Admin, router};
 use crate::clock::Clock;
 use crate::cluster::core::{ClusterConfig, ExitReason};
 use crate::config::{Config, StoreChoice};
+use crate::crash::Crash;
 use crate::gateway::connection::Hub;
 use crate::gateway::core::{Config as GatewayConfig, GatewayCore};
+use crate::gateway::lookout::Lookout;
 use crate::gateway::loops::GatewayLoop;
 use crate::gateway::mailbox::GatewayMail;
+use crate::gateway::watch::LookoutLoop;
 use crate::gateway::{accept, core as gateway_core};
 use crate::identity::Holder;
 use crate::limits::{
@@ -42,7 +46,7 @@ use crate::store::mem::MemStore;
 use crate::store::row::Role;
 use crate::store::scylla::{self, ScyllaStore};
 use crate::store::{Reply, Request, Store, WorldRow};
-use crate::{Millis, sys};
+use crate::sys;
 
 /// A stop that takes longer than this is ended anyway.
 const STOP_WAIT: Duration = Duration::from_secs(30);
@@ -60,13 +64,19 @@ pub struct Node {
     pub listen: Option<SocketAddr>,
     /// Where operators look.
     pub admin: SocketAddr,
+    /// Where other nodes connect, if they can.
+    pub peer: Option<SocketAddr>,
+    /// Its name, and the boot with which this process began.
+    pub me: Holder,
     stop: Arc<Notify>,
     stopping: Arc<AtomicBool>,
-    sim: crossbeam_channel::Sender<SimMail>,
-    sim_ended: oneshot::Receiver<Option<ExitReason>>,
+    /// The thread with the cluster core: the tick thread, or that of a lookout.
+    member: crossbeam_channel::Sender<SimMail>,
+    member_ended: oneshot::Receiver<Option<ExitReason>>,
     gate: Option<Gate>,
     links: Option<Arc<TcpTransport>>,
     administering: JoinHandle<()>,
+    crash: Crash,
 }
 
 /// The gateway's part of a node.
@@ -79,8 +89,13 @@ struct Gate {
 
 /// Starts a node. It serves from the moment this returns; `/readyz` says when every region is held.
 pub async fn start_node(config: Config) -> anyhow::Result<Node> {
-    sys::raise_open_files();
     let store = open_store(&config.store).await?;
+    start_node_with(config, store).await
+}
+
+/// Starts a node on a store that is open already: several nodes of one process can share one in memory.
+pub async fn start_node_with(config: Config, store: AnyStore) -> anyhow::Result<Node> {
+    sys::raise_open_files();
     let me = Holder {
         node: config.node.clone(),
         boot: new_boot(),
@@ -89,138 +104,272 @@ pub async fn start_node(config: Config) -> anyhow::Result<Node> {
 
     // A few milliseconds now, instead of the first long walk's tick. A world of which only a part runs waits for it.
     let world = &config.world;
-    if !is_demand_driven(world) {
+    if config.role != Role::Gateway && !is_demand_driven(world) {
         world.regions().for_each(|region| world.prepare(region));
     }
 
-    // Bound before anything runs, so that a taken port is the first thing said.
-    let clients = match config.role {
-        Role::Sim => None,
-        Role::All | Role::Gateway => {
-            let bound = accept::listen(config.listen);
-            Some(bound.with_context(|| taken("--listen", config.listen))?)
-        }
-    };
-    let admin_listener = tokio::net::TcpListener::bind(config.admin)
-        .await
-        .with_context(|| taken("--admin", config.admin))?;
-    let peers = match &config.peer {
-        None => None,
-        Some(peer) => {
-            let bound = tokio::net::TcpListener::bind(peer.listen).await;
-            Some((
-                peer,
-                bound.with_context(|| taken("--peer-listen", peer.listen))?,
-            ))
-        }
-    };
-    let listen = clients.as_ref().map(|it| it.local_addr()).transpose()?;
-    let admin_address = admin_listener.local_addr()?;
-    let advertise = match (config.advertise.is_empty(), listen) {
-        (true, Some(listen)) => vec![format!("ws://{listen}")],
-        _ => config.advertise.clone(),
-    };
-
-    let clock = Clock::start();
-    let meters = Arc::new(Meters::default());
-    let (sim_sender, sim_inbox) = crossbeam_channel::bounded(INBOX_MAX);
+    let bound = Bound::open(&config).await?;
+    let at = Addresses::of(&bound, &config)?;
+    let (member_sender, member_inbox) = crossbeam_channel::bounded(INBOX_MAX);
     let (gateway_sender, gateway_inbox) = crossbeam_channel::bounded(INBOX_MAX);
-    let gateway_inbox = clients.is_some().then_some(gateway_inbox);
-    let gateway_sender_used = gateway_inbox.is_some().then(|| gateway_sender.clone());
+    let gateway = bound.clients.is_some().then(|| gateway_sender.clone());
     let local = Arc::new(LocalTransport::new(
         me.node.clone(),
-        sim_sender.clone(),
-        gateway_sender_used.clone(),
+        member_sender.clone(),
+        gateway.clone(),
     ));
-    let mut transport: Arc<dyn Transport> = local.clone();
-    let (mut links, mut peer_address) = (None, None);
-    if let Some((peer, listener)) = peers {
-        let bound = listener.local_addr()?.to_string();
-        peer_address = Some(peer.advertise.clone().unwrap_or(bound));
-        let presence = peer.presence(me.clone(), config.role);
-        let linked = TcpTransport::start(listener, presence, local.clone(), clock);
-        links = Some(linked.clone());
-        transport = linked;
-    }
-    let driver = Driver::new(store.clone(), Handle::current());
-    let hub = Arc::new(Hub::new(gateway_sender));
-
-    let member = member(&config, &me, peer_address, &advertise, clock.now());
-    let sim = SimLoop {
-        member,
-        clock,
-        inbox: sim_inbox,
-        replies: sim_sender.clone(),
-        gateway: gateway_sender_used.clone(),
-        hub: hub.clone(),
-        transport: transport.clone(),
-        driver: driver.clone(),
-        meters: meters.clone(),
-        pool: rayon::ThreadPoolBuilder::new()
-            .num_threads(config.tick_threads)
-            .thread_name(|index| format!("tick-{index}"))
-            .start_handler(|_| {
-                let _ = precedence::ask(precedence::Work::Pool);
-            })
-            .build()?,
+    let clock = Clock::start();
+    let links = match (&config.peer, bound.peers) {
+        (Some(peer), Some(listener)) => {
+            let presence = peer.presence(me.clone(), config.role);
+            Some(TcpTransport::start(
+                listener,
+                presence,
+                local.clone(),
+                clock,
+            ))
+        }
+        _ => None,
     };
-    let sim_ended = spawn_sim(sim)?;
-    let mut gate = None;
-    if let (Some(clients), Some(inbox), Some(sender)) =
-        (clients, gateway_inbox, gateway_sender_used.clone())
-    {
-        let gateway = GatewayLoop {
-            core: GatewayCore::new(gateway_config(&config, &me, advertise)),
-            me: me.clone(),
-            clock,
-            inbox,
-            replies: sender.clone(),
-            transport: transport.clone(),
-            driver,
-            hub: hub.clone(),
-            meters: meters.clone(),
-            connections: BTreeMap::new(),
-        };
-        gate = Some(Gate {
-            inbox: sender,
-            ended: spawn_gateway(gateway)?,
-            hub: hub.clone(),
-            accepting: tokio::spawn(accept::run(clients, hub.clone(), config.connections_max)),
-        });
-    }
+    let shell = Shell {
+        me: me.clone(),
+        clock,
+        member: member_sender,
+        gateway,
+        transport: match &links {
+            Some(links) => links.clone(),
+            None => local.clone(),
+        },
+        driver: Driver::new(store.clone(), Handle::current()),
+        hub: Arc::new(Hub::new(gateway_sender)),
+        meters: Arc::new(Meters::default()),
+        crash: Crash::default(),
+    };
+    let member_ended = match config.role {
+        Role::Gateway => shell.spawn_lookout(&config, &at, member_inbox)?,
+        Role::Sim | Role::All => shell.spawn_sim(&config, &at, member_inbox)?,
+    };
+    let gate = match bound.clients {
+        Some(clients) => Some(shell.open_gate(&config, &at, clients, gateway_inbox)?),
+        None => None,
+    };
 
     let (stop, stopping) = (Arc::new(Notify::new()), Arc::new(AtomicBool::new(false)));
     let admin = Arc::new(Admin {
-        node: me.node,
+        node: me.node.clone(),
         role: config.role,
-        sim: sim_sender.clone(),
-        gateway: gateway_sender_used,
-        hub,
+        sim: shell.member.clone(),
+        gateway: shell.gateway,
+        hub: shell.hub,
         local,
         links: links.clone(),
-        meters,
+        meters: shell.meters,
         store,
         stop: stop.clone(),
         stopping: stopping.clone(),
         clock,
         cache: Mutex::new(None),
     });
+    let admin_listener = bound.admin;
     let administering = tokio::spawn(async move {
         if let Err(error) = axum::serve(admin_listener, router(admin)).await {
             tracing::error!(%error, "the admin server has ended");
         }
     });
     Ok(Node {
-        listen,
-        admin: admin_address,
+        listen: at.listen,
+        admin: at.admin,
+        peer: at.peer_listen,
+        me,
         stop,
         stopping,
-        sim: sim_sender,
-        sim_ended,
+        member: shell.member,
+        member_ended,
         gate,
         links,
         administering,
+        crash: shell.crash,
     })
+}
+
+/// The sockets of a node. Bound before anything runs, so that a taken port is the first thing said.
+struct Bound {
+    clients: Option<TcpListener>,
+    admin: TcpListener,
+    peers: Option<TcpListener>,
+}
+
+impl Bound {
+    async fn open(config: &Config) -> anyhow::Result<Bound> {
+        let clients = match config.role {
+            Role::Sim => None,
+            Role::All | Role::Gateway => {
+                let bound = accept::listen(config.listen);
+                Some(bound.with_context(|| taken("--listen", config.listen))?)
+            }
+        };
+        let admin = TcpListener::bind(config.admin)
+            .await
+            .with_context(|| taken("--admin", config.admin))?;
+        let peers = match &config.peer {
+            None => None,
+            Some(peer) => {
+                let bound = TcpListener::bind(peer.listen).await;
+                Some(bound.with_context(|| taken("--peer-listen", peer.listen))?)
+            }
+        };
+        Ok(Bound {
+            clients,
+            admin,
+            peers,
+        })
+    }
+}
+
+/// Where a node can be reached, and what others are told of that.
+struct Addresses {
+    listen: Option<SocketAddr>,
+    admin: SocketAddr,
+    peer_listen: Option<SocketAddr>,
+    /// What the other nodes are told.
+    peer: Option<String>,
+    /// What clients are told.
+    clients: Vec<String>,
+}
+
+impl Addresses {
+    fn of(bound: &Bound, config: &Config) -> std::io::Result<Addresses> {
+        let address = |it: &Option<TcpListener>| it.as_ref().map(|it| it.local_addr()).transpose();
+        let (listen, peer_listen) = (address(&bound.clients)?, address(&bound.peers)?);
+        let advertised = config.peer.as_ref().and_then(|it| it.advertise.clone());
+        Ok(Addresses {
+            listen,
+            admin: bound.admin.local_addr()?,
+            peer_listen,
+            peer: peer_listen.map(|bound| advertised.unwrap_or_else(|| bound.to_string())),
+            clients: match (config.advertise.is_empty(), listen) {
+                (true, Some(listen)) => vec![format!("ws://{listen}")],
+                _ => config.advertise.clone(),
+            },
+        })
+    }
+}
+
+/// What the threads of a node have in common.
+struct Shell {
+    me: Holder,
+    clock: Clock,
+    member: crossbeam_channel::Sender<SimMail>,
+    gateway: Option<crossbeam_channel::Sender<GatewayMail>>,
+    transport: Arc<dyn Transport>,
+    driver: Driver,
+    hub: Arc<Hub>,
+    meters: Arc<Meters>,
+    crash: Crash,
+}
+
+impl Shell {
+    /// The tick thread. One that panicked, or whose region did, has ended its boot's life, and the process goes with it.
+    fn spawn_sim(
+        &self,
+        config: &Config,
+        at: &Addresses,
+        inbox: crossbeam_channel::Receiver<SimMail>,
+    ) -> anyhow::Result<oneshot::Receiver<Option<ExitReason>>> {
+        let cluster = cluster_config(config, &self.me, at);
+        let mut sim = SimConfig::alone(self.me.clone(), config.world.clone());
+        if config.role == Role::Sim {
+            sim.told.clear();
+        }
+        let sim = SimLoop {
+            member: Member::new(cluster, sim, self.clock.now()),
+            clock: self.clock,
+            inbox,
+            replies: self.member.clone(),
+            gateway: self.gateway.clone(),
+            hub: self.hub.clone(),
+            transport: self.transport.clone(),
+            driver: self.driver.clone(),
+            meters: self.meters.clone(),
+            crash: self.crash.clone(),
+            pool: rayon::ThreadPoolBuilder::new()
+                .num_threads(config.tick_threads)
+                .thread_name(|index| format!("tick-{index}"))
+                .start_handler(|_| {
+                    let _ = precedence::ask(precedence::Work::Pool);
+                })
+                .build()?,
+        };
+        spawn("tick", move || match sim.run() {
+            Ok(Some(ExitReason::Died)) | Err(Panicked) => std::process::exit(EXIT_PANICKED),
+            Ok(why) => why,
+        })
+    }
+
+    /// The thread that stands in for the tick thread where there is no sim.
+    fn spawn_lookout(
+        &self,
+        config: &Config,
+        at: &Addresses,
+        inbox: crossbeam_channel::Receiver<SimMail>,
+    ) -> anyhow::Result<oneshot::Receiver<Option<ExitReason>>> {
+        let cluster = cluster_config(config, &self.me, at);
+        let lookout = LookoutLoop {
+            lookout: Lookout::new(cluster, self.clock.now()),
+            clock: self.clock,
+            inbox,
+            replies: self.member.clone(),
+            gateway: self.gateway.clone().context("a gateway has sessions")?,
+            hub: self.hub.clone(),
+            transport: self.transport.clone(),
+            driver: self.driver.clone(),
+            meters: self.meters.clone(),
+            crash: self.crash.clone(),
+        };
+        spawn("lookout", move || lookout.run())
+    }
+
+    /// The gateway's thread, and the door of its clients.
+    fn open_gate(
+        &self,
+        config: &Config,
+        at: &Addresses,
+        clients: TcpListener,
+        inbox: crossbeam_channel::Receiver<GatewayMail>,
+    ) -> anyhow::Result<Gate> {
+        let sender = self.gateway.clone().context("a gateway has sessions")?;
+        let gateway = GatewayLoop {
+            core: GatewayCore::new(gateway_config(config, &self.me, at.clients.clone())),
+            me: self.me.clone(),
+            clock: self.clock,
+            inbox,
+            replies: sender.clone(),
+            transport: self.transport.clone(),
+            driver: self.driver.clone(),
+            crash: self.crash.clone(),
+            hub: self.hub.clone(),
+            meters: self.meters.clone(),
+            connections: BTreeMap::new(),
+        };
+        let accepting = accept::run(clients, self.hub.clone(), config.connections_max);
+        Ok(Gate {
+            inbox: sender,
+            ended: spawn("gateway", move || gateway.run())?,
+            hub: self.hub.clone(),
+            accepting: tokio::spawn(accepting),
+        })
+    }
+}
+
+/// Runs a thread, and tells how it ended. Whoever waits for that may have given up.
+fn spawn<T: Send + 'static>(
+    name: &str,
+    run: impl FnOnce() -> T + Send + 'static,
+) -> anyhow::Result<oneshot::Receiver<T>> {
+    let (done, ended) = oneshot::channel();
+    let thread = std::thread::Builder::new().name(name.into());
+    thread.spawn(move || drop(done.send(run())))?;
+    Ok(ended)
 }
 
 impl Node {
@@ -231,9 +380,20 @@ impl Node {
 
     /// Waits until the node ends by itself, and says why in words.
     pub async fn ended(&mut self) -> anyhow::Error {
-        match (&mut self.sim_ended).await {
+        match (&mut self.member_ended).await {
             Ok(Some(why)) => anyhow::Error::new(why),
-            Ok(None) | Err(_) => anyhow::anyhow!("the tick thread has ended"),
+            Ok(None) | Err(_) => anyhow::anyhow!("a thread of this node has ended"),
+        }
+    }
+
+    /// Ends the node as SIGKILL ends a process: its threads stop where they are, and nobody is told. What its tasks hold,
+    /// sockets above all, goes with the runtime that it was started on.
+    #[doc(hidden)]
+    pub async fn crash(self) {
+        self.crash.now();
+        let _ = self.member_ended.await;
+        if let Some(gate) = self.gate {
+            let _ = gate.ended.await;
         }
     }
 
@@ -249,8 +409,8 @@ impl Node {
                 // Whoever comes now is better refused than left without an answer.
                 gate.accepting.abort();
             }
-            let _ = self.sim.send(SimMail::Input(member::Input::Stop));
-            let _ = self.sim_ended.await;
+            let _ = self.member.send(SimMail::Input(member::Input::Stop));
+            let _ = self.member_ended.await;
             if let Some(gate) = &self.gate {
                 let _ = tokio::time::timeout(FAREWELL_WAIT, everybody_left(&gate.hub)).await;
             }
@@ -324,33 +484,19 @@ fn is_demand_driven(world: &World) -> bool {
     RegionId::count(world.size()) > REGIONS_ALWAYS_RUNNING_MAX
 }
 
-/// The cores that say what this node may simulate, and simulate it.
-fn member(
-    config: &Config,
-    me: &Holder,
-    peer: Option<String>,
-    clients: &[String],
-    now: Millis,
-) -> Member {
-    let world = &config.world;
-    let regions = RegionId::count(world.size());
-    let cluster = ClusterConfig {
+fn cluster_config(config: &Config, me: &Holder, at: &Addresses) -> ClusterConfig {
+    ClusterConfig {
         me: me.clone(),
         role: config.role,
-        regions,
-        demand_driven: is_demand_driven(world),
+        regions: RegionId::count(config.world.size()),
+        demand_driven: is_demand_driven(&config.world),
         // Nobody else can have the others' store open.
-        others_are_dead: !matches!(config.store, StoreChoice::Scylla { .. }),
-        peer,
-        clients: clients.to_vec(),
+        others_are_dead: !config.is_shared,
+        peer: at.peer.clone(),
+        clients: at.clients.clone(),
         timing: config.timing.clone(),
         planted: Planted::NONE,
-    };
-    let mut sim = SimConfig::alone(me.clone(), world.clone());
-    if config.role == Role::Sim {
-        sim.told.clear();
     }
-    Member::new(cluster, sim, now)
 }
 
 fn gateway_config(config: &Config, me: &Holder, gateways: Vec<String>) -> GatewayConfig {
@@ -368,28 +514,4 @@ fn gateway_config(config: &Config, me: &Holder, gateways: Vec<String>) -> Gatewa
         },
         seed: me.boot.0 as u64,
     }
-}
-
-fn spawn_gateway(gateway: GatewayLoop<dyn Transport>) -> anyhow::Result<oneshot::Receiver<()>> {
-    let (done, ended) = oneshot::channel();
-    std::thread::Builder::new()
-        .name("gateway".into())
-        .spawn(move || {
-            gateway.run();
-            let _ = done.send(());
-        })?;
-    Ok(ended)
-}
-
-/// A tick thread that panicked, or whose region did, has ended its boot's life, and the process goes with it.
-fn spawn_sim(sim: SimLoop<dyn Transport>) -> anyhow::Result<oneshot::Receiver<Option<ExitReason>>> {
-    let (done, ended) = oneshot::channel();
-    std::thread::Builder::new()
-        .name("tick".into())
-        .spawn(move || match sim.run() {
-            Ok(Some(ExitReason::Died)) | Err(Panicked) => std::process::exit(EXIT_PANICKED),
-            // Whoever waits for it may have given up.
-            Ok(why) => drop(done.send(why)),
-        })?;
-    Ok(ended)
 }

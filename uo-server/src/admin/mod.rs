@@ -48,7 +48,7 @@ pub struct Admin {
     pub node: NodeName,
     /// What it does.
     pub role: Role,
-    /// The tick thread.
+    /// The thread with the cluster core: the tick thread, where there is a sim.
     pub sim: Sender<SimMail>,
     /// The gateway's thread, if there is one.
     pub gateway: Option<Sender<GatewayMail>>,
@@ -135,6 +135,7 @@ async fn readyz(State(admin): State<Arc<Admin>>) -> Response {
         return Json(json!({"ready": true})).into_response();
     }
     let why = match (&member["fenced"], &member["life"]) {
+        _ if admin.role == Role::Gateway => "not every sim can be reached yet",
         (Value::Bool(true), Value::Number(life)) if life.as_u64() == Some(0) => {
             "this boot has not begun its life yet"
         }

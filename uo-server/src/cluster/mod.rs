@@ -8,7 +8,8 @@
 //! - [`claim`]: the machine of both leases and character ownership;
 //! - [`rank`], [`demand`], [`placement`]: which sim is the best for a region, which regions are needed, and which are
 //!   taken, handed on or retired here;
-//! - [`core`]: the cluster core, which puts these together.
+//! - [`core`]: the cluster core, which puts these together;
+//! - [`directory`]: who is there and can be reached.
 //!
 //! Each is a small state machine that can be cloned, compared and hashed and keeps time as capped ages only, so that a
 //! model checker explores the very code that runs.
@@ -18,6 +19,7 @@ pub mod age;
 pub mod claim;
 pub mod core;
 pub mod demand;
+pub mod directory;
 pub mod fence;
 pub mod life;
 pub mod observer;

@@ -40,7 +40,7 @@ pub struct Config {
     pub world: Arc<World>,
     /// Sims believed alive at the start; later [`Input::Members`].
     pub members: Vec<Holder>,
-    /// Public addresses where a session can be resumed: `welcome` and `goodbye`.
+    /// Public addresses of this gateway, for `welcome`.
     pub gateways: Vec<String>,
     /// For `welcome`.
     pub spells: Vec<SpellInfo>,
@@ -80,6 +80,8 @@ pub enum Input {
     },
     /// The sims whose boots are believed alive and which can be reached; replaces what was said before.
     Members { alive: Vec<Holder> },
+    /// Public addresses of the other gateways, for `welcome` and `goodbye`; replaces what was said before.
+    Gateways { others: Vec<String> },
     /// The link to a node is gone; it counts as unreachable until [`Input::Members`] names it again.
     PeerLost { node: NodeName },
     /// Time passed: deadlines, and the flush when it is due. Given when the core's `wake_at` is reached.
@@ -160,6 +162,8 @@ pub struct GatewayCore {
     pub(super) regions: BTreeMap<RegionId, Subscription>,
     pub(super) hints: BTreeMap<RegionId, Hint>,
     pub(super) members: BTreeSet<Holder>,
+    /// Where clients can connect besides.
+    pub(super) other_gateways: Vec<String>,
     /// Regions run only while somebody needs them.
     pub(super) demand_driven: bool,
     /// Sims at which everything stands still.
@@ -203,6 +207,7 @@ impl GatewayCore {
             regions: BTreeMap::new(),
             hints: BTreeMap::new(),
             members: config.members.iter().cloned().collect(),
+            other_gateways: Vec::new(),
             demand_driven: RegionId::count(config.world.size()) > REGIONS_ALWAYS_RUNNING_MAX,
             frozen: BTreeSet::new(),
             heard: BTreeMap::new(),
@@ -265,6 +270,7 @@ impl GatewayCore {
             Input::Peer { from, message } => self.peer(from, message),
             Input::Store { ticket, reply } => self.store_answered(ticket, reply),
             Input::Members { alive } => self.members_are(alive),
+            Input::Gateways { others } => self.other_gateways = others,
             Input::PeerLost { node } => self.peer_lost(&node),
             Input::Timer => {}
             Input::Entropy { tokens } => self.entropy(tokens),

@@ -10,7 +10,7 @@ use uo_proto::{
 use super::core::{Alarm, GatewayCore};
 use super::session::{Greeting, Phase};
 use super::token;
-use crate::limits::SNAPSHOT_WAIT_MS;
+use crate::limits::{GATEWAYS_TOLD_MAX, SNAPSHOT_WAIT_MS};
 
 impl GatewayCore {
     /// Welcomes the connection of a session that is attached, once there is a token for it.
@@ -57,7 +57,7 @@ impl GatewayCore {
         Welcome {
             token,
             char_id,
-            gateways: config.gateways.clone(),
+            gateways: self.all_gateways(),
             last_order,
             map: MapInfo {
                 seed: config.world.seed(),
@@ -71,6 +71,12 @@ impl GatewayCore {
             spells: config.spells.clone(),
             limits: config.limits,
         }
+    }
+
+    /// This gateway first: whose line breaks comes back to where its session is still known.
+    fn all_gateways(&self) -> Vec<String> {
+        let gateways = self.config.gateways.iter().chain(&self.other_gateways);
+        gateways.take(GATEWAYS_TOLD_MAX).cloned().collect()
     }
 
     fn status(&self, world: WorldStatus) -> ServerMsg {

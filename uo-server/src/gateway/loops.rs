@@ -13,6 +13,7 @@ use super::core::{ConnId, Effect, GatewayCore, Input};
 use super::mailbox::{GatewayMail, Outgoing};
 use crate::admin::meters::Meters;
 use crate::clock::Clock;
+use crate::crash::Crash;
 use crate::identity::Holder;
 use crate::peer::Transport;
 use crate::store::any::Driver;
@@ -38,6 +39,8 @@ pub struct GatewayLoop<T: ?Sized> {
     pub transport: Arc<T>,
     /// The way to the store.
     pub driver: Driver,
+    /// Set once this thread is to end without another word.
+    pub crash: Crash,
     /// What the connections share.
     pub hub: Arc<Hub>,
     /// What is measured.
@@ -50,7 +53,7 @@ impl<T: Transport + ?Sized> GatewayLoop<T> {
     /// Runs until the core has stopped, or nobody can write to it any more.
     pub fn run(mut self) {
         let mut effects = Vec::new();
-        loop {
+        while !self.crash.has_come() {
             let now = self.clock.now();
             let wait = self
                 .core

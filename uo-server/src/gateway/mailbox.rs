@@ -1,9 +1,11 @@
 //! What reaches the gateway's thread from outside.
 
+use crossbeam_channel::Sender;
 use tokio::sync::{mpsc, oneshot};
 
 use super::core::{ConnId, Input};
 use super::frames::Frames;
+use crate::cluster::directory::Reach;
 use crate::crossing::{Crossing, Query};
 
 /// A letter to the gateway's thread.
@@ -27,6 +29,18 @@ pub enum GatewayMail {
         query: Query,
         answer: oneshot::Sender<Vec<Crossing>>,
     },
+}
+
+/// Tells a gateway where it can turn to. One whose thread has ended needs nobody any more.
+pub fn tell_reach(gateway: &Sender<GatewayMail>, reach: Reach) {
+    let Reach { sims, gateways } = reach;
+    let inputs = [
+        Input::Members { alive: sims },
+        Input::Gateways { others: gateways },
+    ];
+    for input in inputs {
+        let _ = gateway.send(GatewayMail::Input(input));
+    }
 }
 
 /// What a connection's task is told to do.

@@ -12,9 +12,10 @@
 //! - [`lanes`]: what waits for a connection, by delivery class;
 //! - [`gap`]: for how long a player was shown nothing new;
 //! - [`stop`], [`counters`]: the end, and what it all came to;
+//! - [`lookout`]: what a gateway without a sim knows of the cluster, and [`watch`], its thread;
 //! - [`loops`], [`mailbox`], [`accept`], [`connection`]: the thread and the sockets around the core.
 //!
-//! Everything but the last line is pure.
+//! Everything but the last line and `watch` is pure.
 
 pub mod accept;
 mod connect;
@@ -31,6 +32,7 @@ mod greet;
 mod interest;
 mod lanes;
 mod locate;
+pub mod lookout;
 pub mod loops;
 pub mod mailbox;
 mod orders;
@@ -44,3 +46,4 @@ mod subscribe;
 mod tests;
 mod token;
 mod view;
+pub mod watch;

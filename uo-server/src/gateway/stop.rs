@@ -12,10 +12,18 @@ impl GatewayCore {
     pub(super) fn goodbye(&mut self) -> ServerMsg {
         ServerMsg::Goodbye(Goodbye {
             reason: "the gateway stops".into(),
-            gateways: self.config.gateways.clone(),
+            gateways: self.elsewhere(),
             // Not all at once to the next gateway.
             after_ms: self.jitter.below(1_000),
         })
+    }
+
+    /// Where a client of this gateway can go when it stops. Where nobody else is there, it waits for this one.
+    fn elsewhere(&self) -> Vec<String> {
+        match self.other_gateways.is_empty() {
+            true => self.config.gateways.clone(),
+            false => self.other_gateways.clone(),
+        }
     }
 
     /// Closes every connection with 1012. Sessions stay in the store for a resume elsewhere.

@@ -18,9 +18,9 @@ use super::schedule::precedence::{self, Work};
 use crate::admin::meters::Meters;
 use crate::clock::Clock;
 use crate::cluster::core::{self as cluster, ClusterCore, ExitReason};
+use crate::crash::Crash;
 use crate::gateway::connection::Hub;
-use crate::gateway::core::Input as GatewayInput;
-use crate::gateway::mailbox::GatewayMail;
+use crate::gateway::mailbox::{self, GatewayMail};
 use crate::identity::BootId;
 use crate::peer::Transport;
 use crate::store::any::Driver;
@@ -60,6 +60,8 @@ pub struct SimLoop<T: ?Sized> {
     pub driver: Driver,
     /// What is measured.
     pub meters: Arc<Meters>,
+    /// Set once this thread is to end without another word.
+    pub crash: Crash,
     /// The pool for heavy ticks.
     pub pool: rayon::ThreadPool,
 }
@@ -100,6 +102,9 @@ impl<T: Transport + ?Sized> SimLoop<T> {
             return Some(end);
         }
         loop {
+            if self.crash.has_come() {
+                return None;
+            }
             if let Some(due) = deadlines.take(self.clock.elapsed()) {
                 let begun = Instant::now();
                 self.tick(parallel, &mut effects);
@@ -201,11 +206,9 @@ impl<T: Transport + ?Sized> SimLoop<T> {
             match effect {
                 Effect::Send { from, to, message } => self.transport.send(&from, &to, message),
                 Effect::Store { ticket, request } => self.ask(ticket, request),
-                Effect::Sims { alive } => {
+                Effect::Reach(reach) => {
                     if let Some(gateway) = &self.gateway {
-                        // The gateway's thread has ended: it needs nobody any more.
-                        let members = GatewayInput::Members { alive };
-                        let _ = gateway.send(GatewayMail::Input(members));
+                        mailbox::tell_reach(gateway, reach);
                     }
                 }
                 Effect::Peers { peers } => self.transport.peers_are(peers),

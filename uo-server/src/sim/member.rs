@@ -14,6 +14,7 @@ use super::core::{self as sim, News, SimConfig, SimCore};
 use super::others::Peer;
 use crate::Millis;
 use crate::cluster::core::{self as cluster, ClusterConfig, ClusterCore, ExitReason};
+use crate::cluster::directory::{Directory, Reach};
 use crate::crossing::Measured;
 use crate::identity::{BootId, Holder, NodeName};
 use crate::peer::{Message, PeerAddress, ToSim};
@@ -59,8 +60,8 @@ pub enum Effect {
     },
     /// Ask the store.
     Store { ticket: Ticket, request: Request },
-    /// The sims that are believed alive and that can be reached, for the gateway of this process.
-    Sims { alive: Vec<Holder> },
+    /// What the gateway of this process can reach.
+    Reach(Reach),
     /// The other nodes that are there, for whoever keeps the links to them.
     Peers { peers: Vec<PeerAddress> },
     /// Give a random boot.
@@ -86,10 +87,7 @@ pub struct Member {
     sim: SimCore,
     /// The time of the input before.
     now: Option<Millis>,
-    /// Who was told to be there.
-    members: Vec<cluster::Member>,
-    linked: Vec<NodeName>,
-    alive: Vec<Holder>,
+    directory: Directory,
     /// A region ended this boot: that is to be written down before it exits, and then why it does.
     fault: Option<FaultReport>,
     exit: Option<ExitReason>,
@@ -132,9 +130,7 @@ impl Member {
             cluster: ClusterCore::new(cluster, now),
             sim: SimCore::new(sim),
             now: None,
-            members: Vec::new(),
-            linked: Vec::new(),
-            alive: Vec::new(),
+            directory: Directory::default(),
             fault: None,
             exit: None,
             counters: Counters::default(),
@@ -169,12 +165,12 @@ impl Member {
                 self.sim(sim::Input::Peer { from, message }, turn);
             }
             Input::PeerLost { node } => {
-                self.linked.retain(|linked| *linked != node);
+                self.directory.link_lost(&node);
                 self.links_changed(turn);
                 self.sim(sim::Input::PeerLost { node }, turn);
             }
             Input::Linked { nodes } => {
-                self.linked = nodes;
+                self.directory.linked_are(nodes);
                 self.links_changed(turn);
             }
             Input::Store { ticket, reply } => match ticket {
@@ -198,11 +194,11 @@ impl Member {
     }
 
     fn links_changed(&mut self, turn: &mut Turn<'_>) {
-        let nodes = self.linked.clone();
+        let nodes = self.directory.linked().to_vec();
         self.cluster(cluster::Input::Linked { nodes }, turn);
-        let nodes = self.linked.clone();
+        let nodes = self.directory.linked().to_vec();
         self.sim(sim::Input::Linked { nodes }, turn);
-        self.tell_sims(turn);
+        self.tell_reach(turn);
     }
 
     /// Gives the cluster core an input, and carries through what follows from it in both.
@@ -300,12 +296,12 @@ impl Member {
                 self.give_sim(sim::Input::ReadBack { leases }, turn);
             }
             cluster::Effect::Members(members) => {
-                self.members = members;
+                self.directory.members_are(members);
                 let members = self.peers();
                 self.give_sim(sim::Input::Members { members }, turn);
-                let peers = self.addresses();
+                let peers = self.directory.addresses(self.cluster.me());
                 turn.effects.push(Effect::Peers { peers });
-                self.tell_sims(turn);
+                self.tell_reach(turn);
             }
             cluster::Effect::WantBoot => turn.effects.push(Effect::WantBoot),
             cluster::Effect::Reborn { me } => self.be_reborn(me, turn),
@@ -358,13 +354,14 @@ impl Member {
         self.sim.reborn(me);
         let members = self.peers();
         self.give_sim(sim::Input::Members { members }, turn);
-        self.tell_sims(turn);
+        self.tell_reach(turn);
     }
 
     /// The other nodes, as the sim core has to know them.
     fn peers(&self) -> Vec<Peer> {
         let me = self.cluster.me();
-        let others = self.members.iter().filter(|it| it.holder != *me);
+        let others = self.directory.members().iter();
+        let others = others.filter(|it| it.holder != *me);
         others
             .map(|member| Peer {
                 holder: member.holder.clone(),
@@ -374,32 +371,10 @@ impl Member {
             .collect()
     }
 
-    /// The other nodes, as they can be reached. Of one name there may be several boots.
-    fn addresses(&self) -> Vec<PeerAddress> {
-        let me = &self.cluster.me().node;
-        let others = self.members.iter().filter(|it| it.holder.node != *me);
-        others
-            .map(|member| PeerAddress {
-                holder: member.holder.clone(),
-                role: member.role,
-                address: member.peer.clone(),
-            })
-            .collect()
-    }
-
-    /// Tells the gateway of this process which sims it may ask, if that has changed.
-    fn tell_sims(&mut self, turn: &mut Turn<'_>) {
-        let me = self.cluster.me();
-        let is_within_reach = |member: &&cluster::Member| {
-            let is_linked = || self.linked.contains(&member.holder.node);
-            member.role != Role::Gateway && (member.holder == *me || is_linked())
-        };
-        let members = self.members.iter().filter(is_within_reach);
-        let alive: Vec<Holder> = members.map(|member| member.holder.clone()).collect();
-        if alive != self.alive {
-            self.alive.clone_from(&alive);
-            turn.effects.push(Effect::Sims { alive });
-        }
+    /// Tells the gateway of this process where it can turn to, if that has changed.
+    fn tell_reach(&mut self, turn: &mut Turn<'_>) {
+        let news = self.directory.news(self.cluster.me());
+        turn.effects.extend(news.map(Effect::Reach));
     }
 
     /// Who this is now.

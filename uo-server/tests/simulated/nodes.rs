@@ -258,7 +258,7 @@ impl Shard {
                     }
                     self.ask(node, Ticket::Member(ticket), request);
                 }
-                member::Effect::Sims { .. } => {} // For a gateway of the same process.
+                member::Effect::Reach(_) => {} // For a gateway of the same process.
                 member::Effect::Peers { .. } => {} // The simulated network links whom it wants.
                 member::Effect::WantBoot => {
                     let boot = self.new_boot();

@@ -131,7 +131,7 @@ impl Rig {
                     ..
                 } => self.mail.push((from, message)),
                 Effect::Send { .. } => {}
-                Effect::Sims { alive } => self.alive = alive,
+                Effect::Reach(reach) => self.alive = reach.sims,
                 Effect::Peers { peers } => self.peers = peers,
                 Effect::WantBoot => {
                     self.boots += 1;

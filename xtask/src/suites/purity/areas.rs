@@ -44,6 +44,7 @@ pub const PURE: &[Area] = &[
             ("connection.rs", "reads and writes sockets"),
             ("loops.rs", "the gateway's thread"),
             ("mailbox.rs", "what reaches the gateway's thread"),
+            ("watch.rs", "the thread of a process without a sim"),
         ],
     },
     Area {

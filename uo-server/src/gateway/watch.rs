@@ -52,27 +52,15 @@ impl<T: Transport + ?Sized> LookoutLoop<T> {
     /// Runs until the core wants to exit, and says why; none: nobody can write to it any more.
     pub fn run(mut self) -> Option<ExitReason> {
         let mut load_told: Option<Instant> = None;
+        let mut tick_due = Instant::now();
         while !self.crash.has_come() {
-            let input = match self.inbox.recv_timeout(LOOK_EVERY) {
-                Ok(SimMail::Input(input)) => input,
-                Ok(SimMail::Observe { answer, .. }) => {
-                    // Whoever asked may have gone.
-                    let _ = answer.send(self.lookout.observe());
-                    continue;
+            // Time passes also while letters come faster than that.
+            if Instant::now() >= tick_due {
+                tick_due = Instant::now() + LOOK_EVERY;
+                let tick = Input::Tick { parallel: false };
+                if let Some(end) = self.handle(tick) {
+                    return Some(end);
                 }
-                Err(RecvTimeoutError::Disconnected) => return None,
-                Ok(SimMail::Crossings { answer, .. }) => {
-                    // Nobody crosses a border here.
-                    let _ = answer.send(Vec::new());
-                    None
-                }
-                #[cfg(feature = "planted-bugs")]
-                Ok(SimMail::Panic(_)) => continue,
-                Err(RecvTimeoutError::Timeout) => Input::Tick { parallel: false },
-            };
-            let end = self.handle(input);
-            if end.is_some() {
-                return end;
             }
             if load_told.is_none_or(|told| told.elapsed() > LOAD_EVERY) {
                 load_told = Some(Instant::now());
@@ -80,6 +68,26 @@ impl<T: Transport + ?Sized> LookoutLoop<T> {
                     sessions: self.hub.open.load(Ordering::Relaxed) as u32,
                     ..NodeLoad::default()
                 }));
+            }
+            let end = match self.inbox.recv_deadline(tick_due) {
+                Ok(SimMail::Input(input)) => self.handle(input),
+                Ok(SimMail::Observe { answer, .. }) => {
+                    // Whoever asked may have gone.
+                    let _ = answer.send(self.lookout.observe());
+                    None
+                }
+                Ok(SimMail::Crossings { answer, .. }) => {
+                    // Nobody crosses a border here.
+                    let _ = answer.send(Vec::new());
+                    None
+                }
+                #[cfg(feature = "planted-bugs")]
+                Ok(SimMail::Panic(_)) => None,
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return None,
+            };
+            if end.is_some() {
+                return end;
             }
         }
         None

@@ -25,7 +25,7 @@ fn only_what_is_needed_runs() {
             .iter()
             .flat_map(|player| {
                 let here = cluster.world.region_at(player.pos());
-                cluster.world.neighbours(here).into_iter().chain([here])
+                cluster.world.neighbours(here).chain([here])
             })
             .collect();
         cluster

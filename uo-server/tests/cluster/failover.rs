@@ -1,6 +1,7 @@
 //! A sim ends without a word.
 
 use futures_util::future::join_all;
+use uo_proto::{Order, Slot};
 use uo_server::store::row::Role;
 
 use super::nodes::{Cluster, run};
@@ -28,7 +29,8 @@ fn players_of_a_crashed_sim_come_back() {
         }
         let speaking = players.iter_mut().map(|player| async {
             player.speak("before").await;
-            // What is urgent is written at once: the order that was promised is the one to look for.
+            // What a character carries is written at once.
+            player.order(Order::Unequip { slot: Slot::Weapon });
             player
                 .until("it is promised something", |player| player.saved > 0)
                 .await;

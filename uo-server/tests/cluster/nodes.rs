@@ -13,12 +13,15 @@ use tokio::time::{Instant, sleep, timeout};
 use uo_proto::{CharId, RegionId};
 use uo_server::cluster::timing::Timing;
 use uo_server::config::{Args, Config};
+use uo_server::identity::{BootId, Holder, Nonce};
+use uo_server::limits::REGIONS_ALWAYS_RUNNING_MAX;
 use uo_server::node::{Node, start_node_with};
 use uo_server::peer::flags::PeerConfig;
 use uo_server::peer::proof::Secret;
 use uo_server::store::any::AnyStore;
 use uo_server::store::mem::MemStore;
 use uo_server::store::row::Role;
+use uo_server::store::{ClaimRow, Request, Right, Store};
 use uo_world::World;
 
 use super::door::Door;
@@ -98,6 +101,9 @@ impl Cluster {
 
     /// Starts nodes of these names together: `gate..` are gateways, all others sims. Waits until all of them are ready.
     pub async fn start_all(&mut self, names: &[&str]) {
+        if self.nodes.is_empty() {
+            self.leave_to_heirs().await;
+        }
         for name in names {
             let role = match name.starts_with("gate") {
                 true => Role::Gateway,
@@ -106,6 +112,29 @@ impl Cluster {
             self.start(name, role).await;
         }
         self.ready().await;
+    }
+
+    /// Every region was held by a boot that is no more. Until that is certain the sims that start can only look on, and by
+    /// then they know each other: each takes its share, where the first would take everything.
+    async fn leave_to_heirs(&self) {
+        if self.is_demand_driven() {
+            return;
+        }
+        let former = Holder {
+            node: "sim-0".into(),
+            boot: BootId(0),
+        };
+        for region in self.world.regions() {
+            let to = ClaimRow {
+                holder: Some(former.clone()),
+                number: 1,
+                nonce: Nonce(0),
+            };
+            let right = Right::Region(region);
+            let seen = None;
+            let claim = Request::ClaimCas { right, seen, to };
+            self.store.call(claim).await.expect("it is in memory");
+        }
     }
 
     /// Starts a node.
@@ -182,8 +211,23 @@ impl Cluster {
     /// Waits until every node is ready: all regions are held, and gateways reach all sims.
     pub async fn ready(&self) {
         for name in self.nodes.keys() {
-            self.until(&format!("{name} is ready"), async || {
-                self.state(name).await["ready"] == true
+            let deadline = Instant::now() + PATIENCE;
+            loop {
+                let state = self.state(name).await;
+                if state["ready"] == true {
+                    break;
+                }
+                assert!(
+                    Instant::now() < deadline,
+                    "{name} is never ready: {state:#}"
+                );
+                sleep(LOOK).await;
+            }
+        }
+        if !self.is_demand_driven() {
+            let all = RegionId::count(self.world.size()) as usize;
+            self.until("every region is held", async || {
+                self.holders().await.len() == all
             })
             .await;
         }
@@ -202,6 +246,10 @@ impl Cluster {
             true
         })
         .await;
+    }
+
+    fn is_demand_driven(&self) -> bool {
+        RegionId::count(self.world.size()) > REGIONS_ALWAYS_RUNNING_MAX
     }
 
     /// Those to which a node has a link when all is well.
@@ -310,16 +358,26 @@ impl Cluster {
         ids.map(|id| RegionId(id as u32)).collect()
     }
 
-    /// Which sim runs each region, once every region runs on exactly one.
+    /// Which sim runs each region.
     pub async fn holders(&self) -> BTreeMap<RegionId, String> {
-        let mut holders = BTreeMap::new();
-        for name in self.sims() {
-            for region in self.regions(&name).await {
-                let before = holders.insert(region, name.clone());
-                assert_eq!(before, None, "two sims run {region:?}");
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let mut holders = BTreeMap::new();
+            let mut twice = None;
+            for name in self.sims() {
+                for region in self.regions(&name).await {
+                    let before = holders.insert(region, name.clone());
+                    twice = twice.or(before.map(|before| (region, before, name.clone())));
+                }
             }
+            let Some(twice) = twice else { return holders };
+            // Each is asked at its own moment, and a region may move in between.
+            assert!(
+                Instant::now() < deadline,
+                "two sims run a region: {twice:?}"
+            );
+            sleep(LOOK).await;
         }
-        holders
     }
 
     /// The sims that run.

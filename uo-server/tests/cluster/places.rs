@@ -56,8 +56,8 @@ fn walk(
     let from = world.region_at(start);
     let is_far = |&to: &RegionId| is_wanted(from, to);
     let to_goal = |to: RegionId| goal(world, start, from, to).map(|goal| (to, goal));
-    let beside = world.neighbours(from);
-    let (to, goal) = beside.into_iter().filter(is_far).find_map(to_goal)?;
+    let mut beside = world.neighbours(from).filter(is_far);
+    let (to, goal) = beside.find_map(to_goal)?;
     Some(Walk {
         name,
         start,

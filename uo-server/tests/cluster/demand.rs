@@ -19,7 +19,7 @@ fn only_what_is_needed_runs() {
             players.push(Player::enter(&gateway, name).await);
         }
         for player in &mut players {
-            player.speak("is anybody here?").await;
+            player.ask().await;
         }
         let needed: std::collections::BTreeSet<_> = players
             .iter()

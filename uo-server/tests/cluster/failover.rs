@@ -27,19 +27,19 @@ fn players_of_a_crashed_sim_come_back() {
             let name = places::name_in(&cluster.world, |region| holders[&region] == sim, index / 3);
             players.push(Player::enter(&gateways[index % 2], &name).await);
         }
-        let speaking = players.iter_mut().map(|player| async {
-            player.speak("before").await;
+        let asking = players.iter_mut().map(|player| async {
+            player.ask().await;
             // What a character carries is written at once.
             player.order(Order::Unequip { slot: Slot::Weapon });
             player
                 .until("it is promised something", |player| player.saved > 0)
                 .await;
         });
-        join_all(speaking).await;
+        join_all(asking).await;
         let saved: Vec<u64> = players.iter().map(|player| player.saved).collect();
 
         cluster.crash("sim-1").await;
-        let coming_back = players.iter_mut().map(|player| player.speak("after"));
+        let coming_back = players.iter_mut().map(|player| player.ask());
         join_all(coming_back).await;
 
         for (player, saved) in players.iter().zip(saved) {
@@ -63,10 +63,8 @@ fn players_of_a_crashed_sim_come_back() {
 
         cluster.start("sim-1", Role::Sim).await;
         cluster.ready().await;
-        let speaking = players
-            .iter_mut()
-            .map(|player| player.speak("with a new one"));
-        join_all(speaking).await;
+        let asking = players.iter_mut().map(|player| player.ask());
+        join_all(asking).await;
         cluster.end().await;
     });
 }

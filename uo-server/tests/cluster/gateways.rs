@@ -9,7 +9,7 @@ async fn enter_all(gateway: &str, count: usize) -> Vec<Player> {
     let names: Vec<String> = (0..count).map(|index| format!("g{index}")).collect();
     let players = join_all(names.iter().map(|name| Player::enter(gateway, name))).await;
     let mut players: Vec<Player> = players;
-    join_all(players.iter_mut().map(|player| player.speak("here"))).await;
+    join_all(players.iter_mut().map(|player| player.ask())).await;
     players
 }
 
@@ -23,7 +23,7 @@ async fn resume_all(players: &mut [Player]) {
                 player.resumes > 0 && player.is_in_view()
             })
             .await;
-        player.speak("at another gateway").await;
+        player.ask().await;
     });
     join_all(coming_back).await;
     for player in players {

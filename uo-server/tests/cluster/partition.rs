@@ -30,12 +30,12 @@ fn two_sims_that_cannot_reach_each_other_keep_their_players() {
             }))
             .await;
         player.walk(walk.goal).await;
-        player.speak("in nobody's way").await;
+        player.ask().await;
         assert_eq!(cluster.owners(&walk.name).await, [here]);
 
         cluster.door("sim-2").reopen();
         player.during(cluster.until_owned(&walk.name, &there)).await;
-        player.speak("through again").await;
+        player.ask().await;
         assert_eq!(player.losses, 0);
         for sim in cluster.sims() {
             let state = cluster.state(&sim).await;
@@ -57,12 +57,11 @@ fn feeds_begin_again_after_links_are_cut() {
         let names = ["k0", "k1", "k2", "k3"];
         let gateway = cluster.gateway("gate-1");
         let mut players = join_all(names.iter().map(|name| Player::enter(&gateway, name))).await;
-        for round in 0..3 {
+        for _ in 0..3 {
             for sim in ["sim-1", "sim-2"] {
                 cluster.door(sim).cut();
             }
-            let text = format!("round {round}");
-            join_all(players.iter_mut().map(|player| player.speak(&text))).await;
+            join_all(players.iter_mut().map(Player::ask)).await;
         }
         for player in &players {
             assert_eq!(

@@ -20,6 +20,8 @@ pub struct Player {
     pub saved: u64,
     /// How often each state of the world was told.
     pub told: BTreeMap<String, u32>,
+    /// Answers to questions about the own inventory.
+    pub answers: u32,
     /// Texts heard, each with who said it.
     pub heard: Vec<(EntityId, String)>,
 }
@@ -35,6 +37,7 @@ impl Player {
             resumes: 0,
             saved: 0,
             told: BTreeMap::new(),
+            answers: 0,
             heard: Vec::new(),
         };
         player
@@ -100,6 +103,7 @@ impl Player {
             Event::Message(ServerMsg::Said(said)) => self
                 .heard
                 .push((said.speech.char_id.entity(), said.speech.text)),
+            Event::Message(ServerMsg::Inventory(_)) => self.answers += 1,
             Event::Message(_) => {}
         }
     }
@@ -116,6 +120,17 @@ impl Player {
         });
         self.until("it arrives", |player| player.pos() == goal)
             .await;
+    }
+
+    /// Asks for its inventory, and waits for the answer, which comes by the private stream, and until its view shows that
+    /// the order was taken, which comes by a feed. Unlike what is said aloud, neither may get lost.
+    pub async fn ask(&mut self) {
+        let answers = self.answers;
+        let seq = self.order(Order::Inventory);
+        self.until("it is answered", |player| {
+            player.answers > answers && player.client.world().ack() >= seq
+        })
+        .await;
     }
 
     /// Says something, and waits until it hears itself: an order went all the way down, and what came of it up again.

@@ -309,7 +309,7 @@ impl GatewayCore {
                 region: _,
                 owner,
                 flight,
-            } => self.moved(char_id, generation, owner, flight),
+            } => self.moved(&from, char_id, generation, owner, flight),
             ToGateway::Superseded { char_id, attach } => self.superseded(char_id, attach),
             ToGateway::FeedFull(full) => self.feed_full(from, &full),
             ToGateway::FeedDelta(delta) => self.feed_delta(from, &delta),

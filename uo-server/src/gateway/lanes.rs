@@ -163,6 +163,8 @@ impl Reliable {
             return MissedCount::Unknown;
         }
         let lost = through - std::mem::replace(&mut self.private_taken, through);
+        // It is told so once: the next owner must not count them again.
+        self.private_written = self.private_written.max(through);
         MissedCount::Count(lost)
     }
 

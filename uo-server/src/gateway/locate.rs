@@ -193,9 +193,12 @@ impl GatewayCore {
         }
     }
 
-    /// The character has another owner, or the same one under another generation.
+    /// The character has another owner, or the same one under another generation. An owner that says so itself knows of
+    /// the session. When the one before says so, that is not certain: the new one may have had no link to here when the
+    /// character came, and then it lingers.
     pub(super) fn moved(
         &mut self,
+        from: &Holder,
         char_id: CharId,
         generation: u64,
         owner: Holder,
@@ -205,6 +208,8 @@ impl GatewayCore {
             return;
         };
         let session = &mut self.sessions[key];
+        let is_news = generation > session.generation || session.owner.as_ref() != Some(&owner);
+        let is_certain = *from == owner || !is_news;
         session.generation = generation;
         let is_new_owner = session.owner.as_ref() != Some(&owner);
         session.owner = Some(owner.clone());
@@ -212,11 +217,14 @@ impl GatewayCore {
         if let Some(flight) = flight {
             self.note_flight(key, flight);
         }
-        if phase != Phase::Attached || !is_new_owner {
+        if phase != Phase::Attached || (is_certain && !is_new_owner) {
             return;
         }
         if !self.members.contains(&owner) {
             return self.lose_owner(key);
+        }
+        if !is_certain {
+            return self.attach_to(key, owner);
         }
         // Orders that the former owner passes on could come behind ours; sent again, they come in order.
         self.sessions[key].orders.rewind();

@@ -59,6 +59,11 @@ impl SimCore {
         if !self.serves(offer.region) {
             return self.refuse_offer(&offer, HandoffRefusal::NotHeld);
         }
+        let gateway = offer.attach.as_ref().map(|(_, gateway)| gateway);
+        let can_stay = matches!(offer.cause, HandoffCause::Border | HandoffCause::Pin);
+        if can_stay && gateway.is_some_and(|gateway| !self.reaches(gateway)) {
+            return self.refuse_offer(&offer, HandoffRefusal::NotLinked);
+        }
         if known.is_some() {
             // Offered under a higher generation than ours: we lost it and were not told.
             self.owned_gone(id);
@@ -164,6 +169,7 @@ impl SimCore {
             // The order that it came for is played here, wherever its target is by now.
             self.order_owned(order, !(is_pinned && index == 0));
         }
+        self.detach_unreachable(id);
     }
 
     /// The source took it back, or somebody else has it. What came by itself follows it.

@@ -463,20 +463,25 @@ impl SimCore {
         for id in gone {
             self.detach_owned(id, false);
         }
-        for outgoing in self.outgoing.values_mut() {
-            if let Some((attach, _)) = outgoing
-                .character
-                .attach
-                .as_ref()
-                .filter(|(_, at)| at.node == *gateway)
-            {
-                outgoing.detached = Some((*attach, false));
-            }
-        }
+        // Of one that is on its way elsewhere, whoever has it then judges by its own link: this one says nothing of that.
         for entering in self.entering.values_mut() {
             if entering.attach.gateway.node == *gateway {
                 entering.detached.get_or_insert(false);
             }
+        }
+    }
+
+    /// Whether a gateway hears what it is told.
+    pub(super) fn reaches(&self, gateway: &Holder) -> bool {
+        gateway.node == self.config.me.node || self.others.is_linked(&gateway.node)
+    }
+
+    /// A character that has just come into a battle of ours: if its gateway does not hear of it, it lingers, and is
+    /// attached again from there or from another.
+    pub(super) fn detach_unreachable(&mut self, id: CharId) {
+        let attach = self.characters.get(&id).and_then(|it| it.attach.as_ref());
+        if attach.is_some_and(|(_, gateway)| !self.reaches(gateway)) {
+            self.detach_owned(id, false);
         }
     }
 

@@ -297,7 +297,10 @@ impl SimCore {
                 // An answer makes room for the next write or release.
                 self.go_on_stopping();
             }
-            Input::PeerLost { node } => self.peer_lost(&node),
+            Input::PeerLost { node } => {
+                self.others.link_lost(&node);
+                self.peer_lost(&node);
+            }
             Input::Fence { fallen } => self.fence(fallen),
             Input::Dead { boot } => self.is_dead_now(boot),
             Input::Members { members } => self.others.members_are(members),

@@ -58,7 +58,10 @@ impl SimCore {
             Input::Store { ticket, .. } if self.is_saved_unchecked(ticket) => self.dispatch(input),
             // There are no more of them than were asked for.
             Input::Peer { .. } | Input::Store { .. } => self.kept.push_back(input),
-            Input::PeerLost { node } => self.keep_loss(node),
+            Input::PeerLost { node } => {
+                self.others.link_lost(&node);
+                self.keep_loss(node);
+            }
         }
     }
 
@@ -103,7 +106,11 @@ impl SimCore {
             self.tell_frozen(false);
         }
         for input in std::mem::take(&mut self.kept) {
-            self.dispatch(input);
+            match input {
+                // There may be another link to that node by now.
+                Input::PeerLost { node } => self.peer_lost(&node),
+                input => self.dispatch(input),
+            }
         }
     }
 

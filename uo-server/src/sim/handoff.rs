@@ -200,7 +200,17 @@ impl SimCore {
             region: outgoing.to,
             owner: outgoing.holder.clone(),
         };
+        self.tell_gateway_moved(&outgoing, &moved);
         self.pass_on_orders(outgoing, moved);
+    }
+
+    /// The gateway hears it from both sides: the new owner may have no link to it.
+    fn tell_gateway_moved(&mut self, outgoing: &Outgoing, moved: &MovedTo) {
+        if let Some((_, gateway)) = &outgoing.character.attach
+            && moved.owner != self.config.me
+        {
+            self.tell_moved(gateway.node.clone(), outgoing.character.id, moved, None);
+        }
     }
 
     /// The destination refused before it claimed anything: it is ours under the same generation.
@@ -277,10 +287,7 @@ impl SimCore {
             region: outgoing.to,
             owner,
         };
-        if let Some((_, gateway)) = &outgoing.character.attach {
-            let to = gateway.node.clone();
-            self.tell_moved(to, id, &moved, None);
-        }
+        self.tell_gateway_moved(&outgoing, &moved);
         self.pass_on_orders(outgoing, moved);
     }
 
@@ -363,8 +370,9 @@ impl SimCore {
             // It was not taken over there, so it is played here, whatever comes of it.
             self.order_owned(order, false);
         }
-        if let Some((_, logout)) = outgoing.detached {
-            self.detach_owned(id, logout);
+        match outgoing.detached {
+            Some((_, logout)) => self.detach_owned(id, logout),
+            None => self.detach_unreachable(id),
         }
     }
 

@@ -239,7 +239,6 @@ impl SimCore {
     /// The link to a node is gone: a gateway's players linger, and its feeds end. What was offered to it waits for its
     /// time-out, because only a compare-and-set tells.
     pub(super) fn peer_lost(&mut self, node: &NodeName) {
-        self.others.link_lost(node);
         for slot in &mut self.slots {
             slot.subscribers.remove(node);
             if let Some(region) = &mut slot.region {

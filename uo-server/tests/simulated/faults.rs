@@ -6,7 +6,7 @@ use uo_server::identity::BootId;
 use uo_server::sim::member;
 use uo_server::store::Right;
 
-use super::node::{self, Lane, Node, SIMS_MAX, TWIN};
+use super::node::{Lane, Node, SIMS_MAX, TWIN};
 use super::plan::{Fault, Lost, Outage};
 use super::shard::{Event, Shard};
 
@@ -27,7 +27,7 @@ impl Shard {
         self.note(|| format!("fault: {fault:?}"));
         match fault {
             Fault::KillAll => {
-                for node in node::all(self.plan.sims) {
+                for node in self.plan.nodes() {
                     let down = self.dice.between(200, 1_500);
                     self.kill(node, down);
                 }
@@ -106,7 +106,7 @@ impl Shard {
     pub(super) fn heal(&mut self) {
         self.store.come_back();
         self.network.heal();
-        for node in node::all(self.plan.sims) {
+        for node in self.plan.nodes() {
             self.go_on(node);
             self.dial_all(node);
         }

@@ -8,7 +8,7 @@ use uo_server::identity::{Holder, NodeName};
 use uo_server::peer::Message;
 use uo_server::sim::member;
 
-use super::node::{self, Node};
+use super::node::Node;
 use super::queue::InOrder;
 use super::shard::{Event, Shard};
 
@@ -67,7 +67,7 @@ impl Network {
 impl Shard {
     /// Sends a message between nodes. One to a node that is not linked is lost.
     pub(super) fn send(&mut self, from: Node, me: &Holder, to: &NodeName, message: Message) {
-        let mut nodes = node::all(self.plan.sims).filter(|node| node.name() == *to);
+        let mut nodes = self.plan.nodes().filter(|node| node.name() == *to);
         let network = &self.network;
         let Some(to) = nodes.find(|&to| to == from || network.is_joined(from, to)) else {
             return;
@@ -119,7 +119,8 @@ impl Shard {
     /// Every other node that `node` has to do with.
     pub(super) fn others(&self, node: Node) -> Vec<Node> {
         let is_gateway = |node| matches!(node, Node::Gateway(_));
-        node::all(self.plan.sims)
+        self.plan
+            .nodes()
             .filter(|&other| other.name() != node.name())
             .filter(|&other| !(is_gateway(other) && is_gateway(node)))
             .collect()
@@ -165,7 +166,7 @@ impl Shard {
 
     /// There is one link to a name. A new one tells that the old one is gone, if `at` did not know.
     fn replace_link(&mut self, at: Node, to: Node) {
-        for old in node::all(self.plan.sims).filter(|old| old.name() == to.name()) {
+        for old in self.plan.nodes().filter(|old| old.name() == to.name()) {
             if old != to {
                 self.part(at, old);
             }
@@ -230,7 +231,8 @@ impl Shard {
 
     /// Whether it is linked to anybody of the other's name.
     fn is_joined_to_name(&self, node: Node, other: Node) -> bool {
-        node::all(self.plan.sims)
+        self.plan
+            .nodes()
             .any(|it| it.name() == other.name() && self.network.is_joined(node, it))
     }
 }

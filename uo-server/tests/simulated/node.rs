@@ -6,10 +6,10 @@ use uo_server::identity::NodeName;
 use super::dice::Dice;
 use super::shard::Event;
 
-/// How many gateways there are.
-pub const GATEWAYS: usize = 2;
+/// How many gateways there are at most.
+pub const GATEWAYS_MAX: usize = 3;
 /// How many sims there are at most.
-pub const SIMS_MAX: usize = 4;
+pub const SIMS_MAX: usize = 6;
 /// The last of them is another process under the name of the first.
 pub const TWIN: usize = SIMS_MAX - 1;
 
@@ -30,10 +30,10 @@ impl Node {
     }
 }
 
-/// Every node of a shard with so many sims, and the one that should not be.
-pub fn all(sims: usize) -> impl Iterator<Item = Node> + use<> {
+/// Every node of a shard with so many sims and gateways, and the one that should not be.
+pub fn all(sims: usize, gateways: usize) -> impl Iterator<Item = Node> + use<> {
     let sims = (0..sims).chain([TWIN]).map(Node::Sim);
-    sims.chain((0..GATEWAYS).map(Node::Gateway))
+    sims.chain((0..gateways).map(Node::Gateway))
 }
 
 /// A clock that started somewhere and runs a little fast or slow. True time is known to the simulator alone.

@@ -14,7 +14,7 @@ use uo_server::sim::member::{self, Member};
 use uo_server::store::row::Role;
 use uo_server::store::{Life, Reply, Request};
 
-use super::node::{self, Machine, Node, SIMS_MAX};
+use super::node::{Machine, Node, SIMS_MAX};
 use super::shard::{Event, Shard};
 use super::store::{Step, Ticket};
 
@@ -127,7 +127,8 @@ impl Shard {
 
     /// Whether another process goes by its name.
     fn is_name_taken(&self, node: Node) -> bool {
-        node::all(self.plan.sims)
+        self.plan
+            .nodes()
             .any(|other| other != node && other.name() == node.name() && self.is_up(other))
     }
 

@@ -1,10 +1,14 @@
 //! What one seed makes of a run: the weather, the faults, who simulates and how many play.
 
 use super::dice::Dice;
-use super::node::{self, Clock, GATEWAYS, Node, SIMS_MAX, TWIN};
+use super::node::{self, Clock, GATEWAYS_MAX, Node, SIMS_MAX, TWIN};
 
-/// How long the players play and things break.
+/// How long the players usually play and things break.
 pub const PLAY_MS: u64 = 30_000;
+/// Side of the usual map: four regions that meet in the middle.
+const MAP_SIZE: u16 = 128;
+/// The usual number of gateways.
+const GATEWAYS: usize = 2;
 /// How long everything then has to recover in good weather.
 pub const RECOVER_MS: u64 = 16_000;
 /// How long, the sims standing still, the last messages have to arrive. Less than it takes others to presume them gone.
@@ -108,11 +112,16 @@ pub struct Plan {
     pub seed: u64,
     pub world: u64,
     pub players: usize,
+    /// How long the players play and things break.
+    pub play_ms: u64,
+    /// Side of the map, in tiles.
+    pub map_size: u16,
     /// Sims that should be.
     pub sims: usize,
+    pub gateways: usize,
     /// When each sim is started.
     pub starts: [u64; SIMS_MAX],
-    /// The clocks of the nodes, in the order of [`node::all`] with as many sims as there may be.
+    /// The clocks of the nodes, in the order of [`node::all`] with as many of them as there may be.
     pub clocks: Vec<(Node, Clock)>,
     /// How far ahead the coordinators of the store are.
     pub skews_ms: [u64; COORDINATORS],
@@ -158,7 +167,10 @@ impl Plan {
             seed,
             world: dice.below(4),
             players: dice.between(3, 6) as usize,
+            play_ms: PLAY_MS,
+            map_size: MAP_SIZE,
             sims,
+            gateways: GATEWAYS,
             starts: [0; SIMS_MAX],
             clocks: Vec::new(),
             skews_ms: [0; COORDINATORS],
@@ -204,9 +216,14 @@ impl Plan {
         plan
     }
 
+    /// Every node, and the one that should not be.
+    pub fn nodes(&self) -> impl Iterator<Item = Node> + use<> {
+        node::all(self.sims, self.gateways)
+    }
+
     fn set_clocks(&mut self, dice: &mut Dice) {
         let error_ppm_max = dice.pick(&[0, 100, CLOCK_ERROR_PPM_MAX, CLOCK_ERROR_PPM_MAX]);
-        self.clocks = node::all(TWIN)
+        self.clocks = node::all(TWIN, GATEWAYS_MAX)
             .map(|node| (node, Clock::draw(dice, error_ppm_max)))
             .collect();
         let skew_ms_max = dice.pick(&[0, 900, 30_000, SKEW_MS_MAX]);
@@ -215,7 +232,7 @@ impl Plan {
         }
     }
 
-    fn roughen(&mut self, dice: &mut Dice) {
+    pub(super) fn roughen(&mut self, dice: &mut Dice) {
         let rough = |rare_percent| Delay {
             usual: (1, 12),
             rare: (50, 900),
@@ -248,9 +265,9 @@ impl Plan {
         }
     }
 
-    fn fault(&self, dice: &mut Dice) -> Fault {
+    pub(super) fn fault(&self, dice: &mut Dice) -> Fault {
         let sim = dice.below(self.sims as u64) as usize;
-        let gateway = Node::Gateway(dice.below(GATEWAYS as u64) as usize);
+        let gateway = Node::Gateway(dice.below(self.gateways as u64) as usize);
         let short = dice.between(200, 4_000);
         // Around the time that it takes to be presumed gone, or far beyond it.
         let long = dice.pick(&[(1_500, 3_500), (3_000, 6_000), (5_000, 12_000)]);

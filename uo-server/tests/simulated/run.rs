@@ -1,9 +1,10 @@
 //! Runs of seeds, and how to run a failed one again.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use uo_world::World;
 
@@ -11,8 +12,6 @@ use super::counted::{Counted, Stats, StoreCounts};
 use super::plan::Plan;
 use super::shard::{Shard, Tampering};
 
-/// Side of the map: four regions that meet in the middle.
-const MAP_SIZE: u16 = 128;
 /// What need not happen.
 const RARE: [&str; 2] = ["missed", "unauthorised"];
 /// Lines of a replayed run that are printed at most.
@@ -50,21 +49,23 @@ pub fn seeds(usual: u64) -> Range<u64> {
 }
 
 /// The worlds of all runs: what was generated once need not be again.
-fn world(number: u64) -> World {
-    static WORLDS: OnceLock<Vec<World>> = OnceLock::new();
-    let worlds = WORLDS.get_or_init(|| {
-        (0..4)
-            .map(|n| World::new(11 + n, MAP_SIZE).expect("a good size"))
-            .collect()
-    });
-    worlds[number as usize % worlds.len()].clone()
+fn world(plan: &Plan) -> World {
+    static WORLDS: Mutex<BTreeMap<(u64, u16), World>> = Mutex::new(BTreeMap::new());
+    let mut worlds = WORLDS.lock().unwrap_or_else(PoisonError::into_inner);
+    let world = worlds
+        .entry((plan.world, plan.map_size))
+        .or_insert_with(|| {
+            let world = World::new(11 + plan.world, plan.map_size);
+            world.expect("a good size")
+        });
+    world.clone()
 }
 
 /// Runs one seed.
 pub fn run(seed: u64, tampering: Tampering, tracing: bool) -> Outcome {
     let mut plan = Plan::of(seed);
     tampering.season.shape(&mut plan);
-    let mut shard = Shard::new(plan.clone(), tampering, world(plan.world), tracing);
+    let mut shard = Shard::new(plan.clone(), tampering, world(&plan), tracing);
     let result = std::panic::catch_unwind(AssertUnwindSafe(|| shard.run()));
     let mut stats = Stats::default();
     for client in &shard.clients {

@@ -1,6 +1,6 @@
 //! What players do when it is their turn: play, and treat their connections badly.
 
-use uo_proto::{Dir, EntityId, ItemKind, ObjectKind, Order, Pos, Slot, Spell, Target};
+use uo_proto::{Dir, EntityId, ItemKind, ObjectKind, Order, Pos, REGION_SIZE, Slot, Spell, Target};
 use uo_world::World;
 
 use super::client::Client;
@@ -100,13 +100,20 @@ fn near(world: &World, pos: Pos, radius: u16, dice: &mut Dice) -> Pos {
     Pos::new(shift(pos.x), shift(pos.y))
 }
 
+/// The nearest place where four regions meet.
+fn crossing(world: &World, pos: Pos) -> Pos {
+    let nearest = |at: u16| {
+        let border = (at + REGION_SIZE / 2) / REGION_SIZE * REGION_SIZE;
+        border.clamp(REGION_SIZE, world.size() - REGION_SIZE)
+    };
+    Pos::new(nearest(pos.x), nearest(pos.y))
+}
+
 /// A walk over the nearest border half of the time: that is where things go wrong.
 fn walk(world: &World, pos: Pos, dice: &mut Dice) -> Order {
     let mut goal = near(world, pos, 30, dice);
     if dice.chance(50) {
-        // The middle of the map is where four regions meet.
-        let middle = world.size() / 2;
-        goal = near(world, Pos::new(middle, middle), 12, dice);
+        goal = near(world, crossing(world, pos), 12, dice);
     }
     Order::WalkTo {
         x: goal.x,

@@ -3,12 +3,17 @@
 
 use super::dice::Dice;
 use super::node::{Clock, Node};
-use super::plan::{Delay, Fault, Lost, Outage, PLAY_MS, Plan};
+use super::plan::{Delay, Fault, Lost, Outage, Plan};
 
 /// How wrong clocks run, in millionths: as wrong as they may.
 const CLOCK_ERROR_PPM: i64 = 9_900;
 /// When things begin to break: by then everybody plays.
 const FIRST_MS: u64 = 4_000;
+
+/// Players of a crowd, the side of their map (sixteen regions), and how long they play.
+const CROWD_PLAYERS: usize = 50;
+const CROWD_MAP_SIZE: u16 = 256;
+const CROWD_PLAY_MS: u64 = 30_000;
 
 /// What a run is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -28,6 +33,8 @@ pub enum Season {
     LateWakes,
     /// Sims thaw without learning of it, and are cut off again for about as long as the others' window.
     Relapses,
+    /// Many sims and gateways and a crowd of players; everything breaks, and rather often.
+    Crowd,
     /// The tick of a region panics wherever it runs.
     #[cfg(feature = "planted-bugs")]
     Sickness,
@@ -49,6 +56,7 @@ impl Season {
             Season::SlowReads => plan.slow_reads(&mut dice),
             Season::LateWakes => plan.late_wakes(&mut dice),
             Season::Relapses => plan.relapses(&mut dice),
+            Season::Crowd => plan.crowd(&mut dice),
             #[cfg(feature = "planted-bugs")]
             Season::Sickness => plan.sickness(&mut dice),
         }
@@ -91,7 +99,7 @@ impl Plan {
         mut of: impl FnMut(&mut Dice) -> Vec<(u64, Fault)>,
     ) {
         let mut at = FIRST_MS;
-        while at < PLAY_MS {
+        while at < self.play_ms {
             let faults = of(dice).into_iter();
             self.faults
                 .extend(faults.map(|(after, fault)| (at + after, fault)));
@@ -238,6 +246,29 @@ impl Plan {
                 (well, outage(Lost::Writes, second)),
             ]
         });
+    }
+
+    /// A whole cluster: any weather, any faults, one soon after the other, and enough players for whatever is rare.
+    fn crowd(&mut self, dice: &mut Dice) {
+        self.sims = dice.between(3, 5) as usize;
+        self.gateways = dice.between(2, 3) as usize;
+        self.players = CROWD_PLAYERS;
+        self.map_size = CROWD_MAP_SIZE;
+        self.play_ms = CROWD_PLAY_MS;
+        self.restless_percent = dice.pick(&[1, 4]);
+        self.checkpoint_ms = dice.pick(&[1_000, 3_000, 15_000]);
+        self.linger_ms = dice.pick(&[2_000, 6_000, 30_000]);
+        self.stamps_max = dice.pick(&[40, 1 << 20]);
+        if dice.chance(30) {
+            // One that joins the others while they play.
+            self.starts[self.sims - 1] = dice.between(3_000, 9_000);
+        }
+        if dice.chance(60) {
+            self.roughen(dice);
+        }
+        let plan = self.clone();
+        let apart = dice.pick(&[(800, 3_000), (3_000, 6_000)]);
+        self.episodes(dice, apart, |dice| vec![(0, plan.fault(dice))]);
     }
 
     /// Two boots end, the third holds the region. That one, or another, dies before the region is released.

@@ -19,9 +19,9 @@ use super::counted::Counted;
 use super::dice::Dice;
 use super::ledger::Ledger;
 use super::network::Network;
-use super::node::{self, GATEWAYS, Machine, Node, SIMS_MAX, TWIN};
+use super::node::{GATEWAYS_MAX, Machine, Node, SIMS_MAX, TWIN};
 use super::nodes::{GatewayNode, SimNode};
-use super::plan::{Fault, PLAY_MS, Plan, RECOVER_MS, SETTLE_MS};
+use super::plan::{Fault, Plan, RECOVER_MS, SETTLE_MS};
 use super::queue::{InOrder, Queue};
 use super::season::Season;
 use super::store::{Happening, ModelStore, Step};
@@ -116,6 +116,7 @@ impl Tampering {
     pub fn test(self) -> &'static str {
         match (self.planted == Planted::NONE, self.season) {
             (true, Season::Any) => "every_promise_is_kept",
+            (true, Season::Crowd) => "every_promise_is_kept_in_a_crowd",
             (true, _) => "every_promise_is_kept_in_each_season",
             (false, _) => "--features planted-bugs THE_SAME_TEST",
         }
@@ -134,7 +135,7 @@ pub struct Shard {
     pub(super) store: ModelStore,
     pub(super) machines: BTreeMap<Node, Machine>,
     pub(super) sims: [Option<SimNode>; SIMS_MAX],
-    pub(super) gateways: [Option<GatewayNode>; GATEWAYS],
+    pub(super) gateways: [Option<GatewayNode>; GATEWAYS_MAX],
     pub(super) network: Network,
     pub(super) conns: BTreeMap<ConnId, Conn>,
     pub(super) clients: Vec<Client>,
@@ -209,7 +210,7 @@ impl Shard {
     }
 
     fn set_out(&mut self) {
-        for node in node::all(self.plan.sims) {
+        for node in self.plan.nodes() {
             let at = match node {
                 Node::Sim(TWIN) => continue,
                 Node::Sim(index) => self.plan.starts[index],
@@ -224,8 +225,9 @@ impl Shard {
         for (at, fault) in self.plan.faults.clone() {
             self.queue.push(at, Event::Fault(fault));
         }
-        self.queue.push(PLAY_MS, Event::Recover);
-        self.queue.push(PLAY_MS + RECOVER_MS, Event::Freeze);
+        let play_ms = self.plan.play_ms;
+        self.queue.push(play_ms, Event::Recover);
+        self.queue.push(play_ms + RECOVER_MS, Event::Freeze);
     }
 
     /// Runs to the end, or to the first broken promise.
@@ -335,7 +337,7 @@ impl Shard {
     /// While the store is good, nobody is declared dead by others without a reason of its own: what hits all alike, an
     /// outage for example, freezes the world and ends no life.
     fn look_into_death(&self, boot: BootId, by: Node) -> Result<(), String> {
-        let mut nodes = node::all(self.plan.sims);
+        let mut nodes = self.plan.nodes();
         let Some(node) = nodes.find(|&node| self.boot(node) == Some(boot)) else {
             return Ok(()); // Its process has ended.
         };

@@ -8,7 +8,7 @@ use uo_proto::{
 use uo_server::sim::Region;
 
 use super::client::Client;
-use super::node::{self, Node};
+use super::node::Node;
 use super::shard::Shard;
 
 /// What is in the world.
@@ -47,7 +47,7 @@ impl Shard {
 
     /// Everybody is back, and sees what there is.
     pub(super) fn compare_with_truth(&mut self) -> Result<(), String> {
-        let nodes: Vec<Node> = node::all(self.plan.sims).collect();
+        let nodes: Vec<Node> = self.plan.nodes().collect();
         nodes
             .into_iter()
             .for_each(|node| self.collect_counters(node));

@@ -5,7 +5,7 @@ use uo_server::gateway::core::{self as gateway, ConnId};
 use uo_server::gateway::frames::Frames;
 
 use super::client::Client;
-use super::node::{GATEWAYS, Node};
+use super::node::Node;
 use super::queue::InOrder;
 use super::script::{self, Deed};
 use super::shard::{Conn, Downward, Event, PATIENCE_MS, Shard, Upward};
@@ -216,7 +216,7 @@ impl Shard {
     }
 
     pub(super) fn connect(&mut self, player: usize, fresh: bool) {
-        let gateway = self.dice.below(GATEWAYS as u64) as usize;
+        let gateway = self.dice.below(self.plan.gateways as u64) as usize;
         if self.gateways[gateway].is_none() {
             return; // Refused; the player tries again at its next turn.
         }

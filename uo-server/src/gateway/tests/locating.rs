@@ -3,11 +3,11 @@
 use uo_proto::{Order, RegionId, ServerMsg, WorldStatus};
 
 use super::rig::{Rig, holder};
-use crate::gateway::core::Input;
-use crate::identity::Nonce;
+use crate::gateway::core::{Effect, Input};
+use crate::identity::{Holder, Nonce};
 use crate::limits::ATTACH_WAIT_MS;
 use crate::peer::message::{AttachRefusal, Leases};
-use crate::peer::{ToGateway, ToSim};
+use crate::peer::{Message, ToGateway, ToSim};
 use crate::store::ClaimRow;
 
 fn worlds(messages: &[ServerMsg]) -> Vec<WorldStatus> {
@@ -215,6 +215,43 @@ fn a_character_that_its_owner_lost_is_looked_for() {
     rig.peer(lost(u64::MAX));
     rig.pass(2_000);
     assert_eq!(attaches(&rig), before + 1);
+}
+
+/// Goes red when the word of the former owner is enough: the new one, which had no link to here when the character came,
+/// lets it linger.
+#[test]
+fn a_new_owner_that_does_not_speak_for_itself_is_asked() {
+    let mut rig = Rig::new();
+    let id = rig.place("ann", 100, 100);
+    rig.enter("ann");
+    let char_id = id.character().expect("a character");
+    let other = holder("sim-2", 9);
+    let alive = vec![rig.sim.clone(), other.clone()];
+    rig.input(Input::Members { alive });
+    let moved = |generation| ToGateway::Moved {
+        char_id,
+        generation,
+        region: RegionId(0),
+        owner: other.clone(),
+        flight: None,
+    };
+    let mut is_asked = |from: &Holder, generation| {
+        let (from, message) = (from.clone(), moved(generation));
+        let mut effects = Vec::new();
+        let input = Input::Peer { from, message };
+        rig.core.handle(rig.now, input, &mut effects);
+        let attach = |effect: &Effect| match effect {
+            Effect::Send { to, message } => {
+                *to == other.node && matches!(message, Message::ToSim(ToSim::Attach(_)))
+            }
+            _ => false,
+        };
+        effects.iter().any(attach)
+    };
+    let former = rig.sim.clone();
+    assert!(!is_asked(&other, 2), "it has said so itself");
+    assert!(!is_asked(&former, 2), "and before");
+    assert!(is_asked(&former, 3));
 }
 
 #[test]

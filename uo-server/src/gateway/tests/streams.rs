@@ -258,6 +258,19 @@ fn private_messages_that_the_owner_lost_are_counted() {
         };
         assert_eq!(missed.private, want);
     }
+    // The next owner does not count them once more.
+    rig.sent.clear();
+    let generation = 1;
+    rig.peer(ToGateway::Lost {
+        char_id,
+        generation,
+    });
+    rig.pass(2_000);
+    let attach = rig.sent.iter().find_map(|message| match message {
+        ToSim::Attach(attach) => Some(attach.last_private),
+        _ => None,
+    });
+    assert_eq!(attach, Some(4));
     private(&mut rig, 5);
     assert_eq!(privates(&mut rig, conn), [5]);
 }

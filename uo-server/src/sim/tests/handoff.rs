@@ -427,6 +427,46 @@ fn a_detach_follows_the_character() {
     }
 }
 
+/// Goes red when the destination does not look at its own link to the gateway.
+#[test]
+fn nobody_is_taken_over_of_whom_its_gateway_would_not_hear() {
+    let mut shard = Shard::running();
+    let id = shard.login_at_border(ANNA);
+    shard.messages_are(|_| Fate::Kept);
+    shard.hand_over(id, EAST);
+    shard.input(Input::Linked { nodes: vec![] });
+    shard.messages_are(|_| Fate::Done);
+    shard.release_messages();
+    assert_eq!(shard.core.counters().offers_refused, 1);
+    assert_eq!(shard.region_of(id), Some(WEST), "it is taken back");
+    shard.pass(31_000);
+    assert_eq!(shard.region_of(id), None, "and lingers there");
+}
+
+/// Goes red when the source tells the destination that its own link to the gateway is gone: a gateway that is still linked
+/// to the destination believes its player attached there, and does not notice that it lingers, and leaves.
+#[test]
+fn a_link_that_the_source_loses_is_no_business_of_the_destination() {
+    for is_linked in [true, false] {
+        let mut shard = Shard::running();
+        let id = shard.login_at_border(ANNA);
+        shard.requests_are(|request| match is_character_claim(request) {
+            true => Fate::Kept,
+            false => Fate::Done,
+        });
+        shard.hand_over(id, EAST);
+        let node = shard.gateway.node.clone();
+        shard.input(Input::PeerLost { node: node.clone() });
+        let nodes = is_linked.then_some(node).into_iter().collect();
+        shard.input(Input::Linked { nodes });
+        shard.requests_are(|_| Fate::Done);
+        shard.release_requests();
+        assert_eq!(shard.region_of(id), Some(EAST));
+        shard.pass(31_000);
+        assert_eq!(shard.region_of(id).is_some(), is_linked);
+    }
+}
+
 #[test]
 fn who_lingers_goes_on_lingering_elsewhere() {
     let mut shard = Shard::running();

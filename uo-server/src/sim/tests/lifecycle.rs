@@ -225,3 +225,17 @@ fn the_gateway_hears_which_regions_are_held() {
         .sum();
     assert_eq!(told, 4);
 }
+
+/// Goes red when what is known of a link is undone by the loss of the one before, which was kept until the thaw.
+#[test]
+fn a_link_that_comes_back_while_fenced_is_there_after_the_thaw() {
+    let mut shard = Shard::running();
+    shard.input(Input::Fence { fallen: true });
+    let node = shard.gateway.node.clone();
+    shard.input(Input::PeerLost { node: node.clone() });
+    assert!(!shard.core.others.is_linked(&node));
+    let nodes = vec![node.clone()];
+    shard.input(Input::Linked { nodes });
+    shard.input(Input::Fence { fallen: false });
+    assert!(shard.core.others.is_linked(&node));
+}

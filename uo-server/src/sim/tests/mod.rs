@@ -110,6 +110,8 @@ impl Shard {
     /// What a cluster core does for the only node there is: it may act, and takes every region.
     fn begin(&mut self) {
         self.input(Input::Fence { fallen: false });
+        let nodes = vec![self.gateway.node.clone()];
+        self.input(Input::Linked { nodes });
         let Ok(Reply::Leases(leases)) = self.tables.apply(self.now, &Request::LeasesRead) else {
             panic!("the leases are read");
         };

@@ -284,7 +284,7 @@ pub fn merge(parts: Vec<Crossing>) -> Vec<Crossing> {
         is_same
     });
     joined.extend(others);
-    joined.sort_by(|a, b| (b.at, b.char_id, b.generation).cmp(&(a.at, a.char_id, a.generation)));
+    joined.sort_by_key(|it| std::cmp::Reverse((it.at, it.char_id, it.generation)));
     joined
 }
 

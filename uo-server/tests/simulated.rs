@@ -89,7 +89,7 @@ fn every_promise_is_kept_in_a_crowd() {
         season: Season::Crowd,
         ..Tampering::default()
     };
-    let summary = run_seeds(seeds(20), tampering);
+    let summary = run_seeds(seeds(500), tampering);
     println!("{summary:#?}");
     if let Some(failure) = &summary.failure {
         panic!("{failure}");

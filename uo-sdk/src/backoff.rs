@@ -4,11 +4,16 @@
 
 use crate::Dice;
 
+/// The longest wait between two gateways of one round, in milliseconds.
+const NEXT_MS_MAX: u64 = 50;
+
 /// Why an attempt is to be repeated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Retry {
     /// The connection broke or could not be made: come back soon.
     Broken,
+    /// This gateway does not answer, but others were not tried yet: go there at once.
+    Next,
     /// The server is full: come back slowly.
     Full,
     /// The gateway restarts and names others: go there at once.
@@ -25,6 +30,8 @@ impl Backoff {
     /// How long to wait before the next attempt, in milliseconds: between half and all of a bound that doubles.
     pub fn next_ms(&mut self, retry: Retry, dice: &mut Dice) -> u64 {
         let (first_ms, most_ms) = match retry {
+            // A step of a round, and no failure of the whole.
+            Retry::Next => return dice.below(NEXT_MS_MAX + 1),
             Retry::Broken => (200, 10_000),
             Retry::Full => (2_000, 60_000),
             Retry::Moved => (50, 10_000),
@@ -62,6 +69,16 @@ mod tests {
         assert!(Backoff::default().next_ms(Retry::Full, &mut dice) >= 1000);
         let mut patient = Backoff { failures: 40 };
         assert!(patient.next_ms(Retry::Full, &mut dice) >= 30_000);
+    }
+
+    #[test]
+    fn the_next_gateway_of_a_round_is_tried_soon_and_changes_nothing() {
+        let mut dice = Dice::new(4);
+        let mut backoff = Backoff::default();
+        for _ in 0..20 {
+            assert!(backoff.next_ms(Retry::Next, &mut dice) <= NEXT_MS_MAX);
+        }
+        assert!(backoff.next_ms(Retry::Broken, &mut dice) <= 200);
     }
 
     #[test]

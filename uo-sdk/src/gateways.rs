@@ -1,5 +1,8 @@
-//! Which gateway to try next: those that were configured, and those that the server told of.
+//! Which gateway to try next: those that were configured, and those that the server told of. They are walked round and
+//! round; a round begins where the last connection was.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+use crate::Dice;
 
 /// Most gateways remembered.
 pub const GATEWAYS_MAX: usize = 64;
@@ -9,6 +12,8 @@ pub const GATEWAYS_MAX: usize = 64;
 pub struct Gateways {
     known: Vec<String>,
     current: usize,
+    /// Where this round began.
+    first: usize,
 }
 
 impl Gateways {
@@ -17,6 +22,7 @@ impl Gateways {
         Gateways {
             known: configured,
             current: 0,
+            first: 0,
         }
     }
 
@@ -25,9 +31,34 @@ impl Gateways {
         self.known.get(self.current).map(String::as_str)
     }
 
-    /// Goes on to the next one, round and round.
-    pub fn advance(&mut self) {
+    /// Goes on to the next one. Whether that ends a round: every one was tried since it began.
+    pub fn advance(&mut self) -> bool {
         self.current = (self.current + 1) % self.known.len().max(1);
+        self.current == self.first
+    }
+
+    /// The one in use took us: the next round begins here.
+    pub fn arrived(&mut self) {
+        self.first = self.current;
+    }
+
+    /// Goes to one of those that the server names, but not to the one in use; which one is thrown, so that a thousand
+    /// clients of one gateway do not all go to the same. To the next one, if it names no other.
+    pub fn go_to_one_of(&mut self, named: &[String], dice: &mut Dice) {
+        self.learn(named);
+        let others = |at: &usize| *at != self.current && named.contains(&self.known[*at]);
+        let others: Vec<usize> = (0..self.known.len()).filter(others).collect();
+        if others.is_empty() {
+            self.advance();
+        } else {
+            self.current = others[dice.below(others.len() as u64) as usize];
+        }
+        self.first = self.current;
+    }
+
+    /// Whether there is more than one.
+    pub fn has_others(&self) -> bool {
+        self.known.len() > 1
     }
 
     /// The server told of these. Unknown ones come after those that are known: a configured address may lead through
@@ -58,9 +89,44 @@ mod tests {
     }
 
     #[test]
+    fn a_round_ends_where_it_began() {
+        let mut gateways = Gateways::new(vec!["a".into(), "b".into(), "c".into()]);
+        gateways.advance();
+        gateways.arrived();
+        let ends: Vec<bool> = (0..6).map(|_| gateways.advance()).collect();
+        assert_eq!(ends, [false, false, true, false, false, true]);
+    }
+
+    // Red when the first that is named is taken, or when the one in use may be.
+    #[test]
+    fn those_who_are_sent_away_spread_over_the_others() {
+        let named = ["b", "c", "d", "a"].map(String::from);
+        let mut taken = std::collections::BTreeMap::new();
+        for seed in 0..300 {
+            let mut gateways = Gateways::new(vec!["a".into(), "b".into()]);
+            gateways.go_to_one_of(&named, &mut Dice::new(seed));
+            let current = gateways.current().unwrap().to_owned();
+            *taken.entry(current).or_insert(0) += 1;
+        }
+        assert_eq!(taken.keys().collect::<Vec<_>>(), ["b", "c", "d"]);
+        assert!(taken.values().all(|&times| times > 60), "{taken:?}");
+    }
+
+    #[test]
+    fn who_is_sent_nowhere_goes_to_the_next() {
+        let mut gateways = Gateways::new(vec!["a".into(), "b".into()]);
+        gateways.go_to_one_of(&["a".into()], &mut Dice::new(1));
+        assert_eq!(gateways.current(), Some("b"));
+        let mut alone = Gateways::new(vec!["a".into()]);
+        alone.go_to_one_of(&[], &mut Dice::new(1));
+        assert_eq!(alone.current(), Some("a"));
+    }
+
+    #[test]
     fn no_gateway_is_no_panic() {
         let mut gateways = Gateways::new(Vec::new());
         gateways.advance();
+        gateways.go_to_one_of(&[], &mut Dice::new(1));
         assert_eq!(gateways.current(), None);
     }
 }

@@ -20,6 +20,8 @@ use crate::{Dice, Options};
 
 /// A connection that is not open within this time is given up.
 const CONNECT_MS_MAX: u64 = 5_000;
+/// The same where another gateway could be tried instead.
+const CONNECT_ELSEWHERE_MS_MAX: u64 = 1_500;
 /// A greeting that is not answered within this time is given up. The answer may wait for a region that moves.
 const WELCOME_MS_MAX: u64 = 30_000;
 /// A connection on which nothing was heard for this long is given up; pings make a living one heard from sooner.
@@ -212,10 +214,15 @@ impl Session {
         }
         match input {
             Input::Opened => self.on_opened(now_ms),
-            Input::Failed { retry_after_ms } => {
+            Input::Failed {
+                retry_after_ms: Some(asked_ms),
+            } => {
                 self.gateways.advance();
-                self.lose(None, Retry::Broken, retry_after_ms.unwrap_or(0), now_ms);
+                self.lose(None, Retry::Broken, asked_ms, now_ms);
             }
+            Input::Failed {
+                retry_after_ms: None,
+            } => self.pass_over(None, now_ms),
             Input::Message(message) => {
                 self.heard_ms = now_ms;
                 self.on_message(message, now_ms);
@@ -237,8 +244,7 @@ impl Session {
             Phase::Waiting { .. } => self.connect(now_ms),
             Phase::Connecting { .. } | Phase::Greeting { .. } => {
                 self.actions.push_back(Action::Abandon);
-                self.gateways.advance();
-                self.lose(None, Retry::Broken, 0, now_ms);
+                self.pass_over(None, now_ms);
             }
             Phase::Playing { .. } if self.silence_ms().is_some_and(|due_ms| now_ms >= due_ms) => {
                 self.actions.push_back(Action::Abandon);
@@ -255,7 +261,11 @@ impl Session {
 
     fn connect(&mut self, now_ms: u64) {
         self.phase = Phase::Connecting {
-            until_ms: now_ms + CONNECT_MS_MAX,
+            until_ms: now_ms
+                + match self.gateways.has_others() {
+                    true => CONNECT_ELSEWHERE_MS_MAX,
+                    false => CONNECT_MS_MAX,
+                },
         };
         self.goodbye = None;
         let gateway = self.gateways.current().unwrap_or_default().to_owned();
@@ -341,6 +351,7 @@ impl Session {
         self.token = Some(welcome.token.clone());
         self.began = true;
         self.gateways.learn(&welcome.gateways);
+        self.gateways.arrived();
         self.phase = Phase::Playing { since_ms: now_ms };
         self.pinged_ms = now_ms;
         if resumed {
@@ -372,11 +383,13 @@ impl Session {
             }
             // The session is not known any more; the character is: begin a new session.
             Some(close::UNAUTHORISED) => self.lose(code, Retry::Moved, asked_ms, now_ms),
-            Some(close::TRY_LATER) => self.lose(code, Retry::Full, asked_ms, now_ms),
-            Some(close::RESTART | close::GOING_AWAY) => {
+            Some(close::TRY_LATER) => {
                 self.gateways.advance();
-                self.lose(code, Retry::Moved, asked_ms, now_ms);
+                self.lose(code, Retry::Full, asked_ms, now_ms);
             }
+            Some(close::RESTART | close::GOING_AWAY) => self.move_on(code, asked_ms, now_ms),
+            // It said goodbye, and ended before it could close.
+            None if self.goodbye.is_some() => self.move_on(code, asked_ms, now_ms),
             Some(
                 blame @ (close::PROTOCOL_ERROR
                 | close::WRONG_KIND
@@ -387,13 +400,27 @@ impl Session {
                 self.violation(Violation::ClosedFor(blame));
                 self.lose(code, Retry::Full, asked_ms, now_ms);
             }
-            _ => {
-                if !self.is_playing() {
-                    self.gateways.advance();
-                }
-                self.lose(code, Retry::Broken, asked_ms, now_ms);
-            }
+            // The line may be all that was lost: here nothing that was said meanwhile is missed.
+            _ if self.is_playing() => self.lose(code, Retry::Broken, asked_ms, now_ms),
+            _ => self.pass_over(code, now_ms),
         }
+    }
+
+    /// The gateway sends us away: to one of those that it named, when it asked for.
+    fn move_on(&mut self, code: Option<u16>, asked_ms: u64, now_ms: u64) {
+        let named = self.goodbye.take().map(|goodbye| goodbye.gateways);
+        let named = named.unwrap_or_default();
+        self.gateways.go_to_one_of(&named, &mut self.dice);
+        self.lose(code, Retry::Moved, asked_ms, now_ms);
+    }
+
+    /// This gateway does not take us: the next one is tried, and once all were, back-off begins.
+    fn pass_over(&mut self, code: Option<u16>, now_ms: u64) {
+        let retry = match self.gateways.advance() {
+            true => Retry::Broken,
+            false => Retry::Next,
+        };
+        self.lose(code, retry, 0, now_ms);
     }
 
     /// The connection is gone: come back after the longer of what back-off says and what the server asked for.

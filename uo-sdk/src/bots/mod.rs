@@ -3,6 +3,7 @@
 //! - [`idle`] stands;
 //! - [`wander`] holds headings, steps, and walks to far goals;
 //! - [`combat`] looks for a fight, breaks things, dies and goes on;
+//! - [`border`] paces across a border between regions;
 //! - [`deaf`] wanders, but stops reading for a while.
 //!
 //! [`BotKind`] names them on a command line.
@@ -12,6 +13,7 @@ use std::str::FromStr;
 
 use crate::Bot;
 
+pub mod border;
 pub mod combat;
 pub mod deaf;
 pub mod idle;
@@ -19,6 +21,7 @@ pub mod idle;
 mod scene;
 pub mod wander;
 
+pub use border::Border;
 pub use combat::Combat;
 pub use deaf::Deaf;
 pub use idle::Idle;
@@ -31,6 +34,8 @@ pub enum BotKind {
     Combat,
     /// [`Wander`]
     Wander,
+    /// [`Border`]
+    Border,
     /// [`Idle`]
     Idle,
     /// [`Deaf`]
@@ -39,9 +44,10 @@ pub enum BotKind {
 
 impl BotKind {
     /// All of them.
-    pub const ALL: [BotKind; 4] = [
+    pub const ALL: [BotKind; 5] = [
         BotKind::Combat,
         BotKind::Wander,
+        BotKind::Border,
         BotKind::Idle,
         BotKind::Deaf,
     ];
@@ -51,6 +57,7 @@ impl BotKind {
         match self {
             BotKind::Combat => "combat",
             BotKind::Wander => "wander",
+            BotKind::Border => "border",
             BotKind::Idle => "idle",
             BotKind::Deaf => "deaf",
         }
@@ -61,6 +68,7 @@ impl BotKind {
         match self {
             BotKind::Combat => Box::new(Combat::new(seed)),
             BotKind::Wander => Box::new(Wander::new(seed)),
+            BotKind::Border => Box::new(Border::new(seed)),
             BotKind::Idle => Box::new(Idle),
             BotKind::Deaf => Box::new(Deaf::new(seed, deaf::Plan::default())),
         }

@@ -17,7 +17,8 @@ pub struct Reading {
     sums: BTreeMap<String, f64>,
     /// The largest over all nodes and labels.
     peaks: BTreeMap<String, f64>,
-    /// Buckets of histograms: by name without `_bucket`, the cumulative count at each upper bound.
+    /// Buckets of histograms: by name without `_bucket`, the cumulative count at each upper bound. Those with other labels
+    /// are there twice: summed over them, and as `name{label="value"}`.
     buckets: BTreeMap<String, BTreeMap<Bound, f64>>,
 }
 
@@ -60,8 +61,14 @@ impl Reading {
             let (name, labels) = series.split_once('{').unwrap_or((series, ""));
             match (name.strip_suffix("_bucket"), upper_bound(labels)) {
                 (Some(histogram), Some(bound)) => {
-                    let buckets = self.buckets.entry(histogram.to_owned()).or_default();
-                    *buckets.entry(bound).or_default() += value;
+                    let mut add = |name: String| {
+                        let buckets = self.buckets.entry(name).or_default();
+                        *buckets.entry(bound).or_default() += value;
+                    };
+                    add(histogram.to_owned());
+                    if let Some(labels) = other_labels(labels) {
+                        add(format!("{histogram}{{{labels}}}"));
+                    }
                 }
                 _ => {
                     *self.sums.entry(name.to_owned()).or_default() += value;
@@ -88,6 +95,15 @@ impl Reading {
     pub fn quantile(&self, earlier: &Reading, name: &str, quantile: f64) -> Option<f64> {
         let (_, high) = self.bucket(earlier, name, quantile)?;
         Some(high)
+    }
+
+    /// How often a histogram was added to since `earlier`; none if the nodes do not have it.
+    pub fn count(&self, earlier: &Reading, name: &str) -> Option<f64> {
+        let total = |reading: &Reading| {
+            let buckets = reading.buckets.get(name)?;
+            buckets.last_key_value().map(|(_, count)| *count)
+        };
+        Some(total(self)? - total(earlier).unwrap_or(0.0))
     }
 
     /// The bounds of the bucket that holds the largest of what a histogram took since `earlier`.
@@ -121,6 +137,13 @@ fn split_sample(line: &str) -> Option<(&str, f64)> {
     let space = end + line[end..].find(' ')?;
     let value = line[space..].split_whitespace().next()?.parse().ok()?;
     Some((&line[..space], value))
+}
+
+/// The labels of a bucket without its bound; none if it has no others.
+fn other_labels(labels: &str) -> Option<String> {
+    let others = labels.trim_end_matches('}').split(',');
+    let others: Vec<&str> = others.filter(|label| !label.starts_with("le=")).collect();
+    (!others.is_empty()).then(|| others.join(","))
 }
 
 fn upper_bound(labels: &str) -> Option<Bound> {
@@ -163,5 +186,19 @@ mod tests {
             Some((0.01, f64::INFINITY))
         );
         assert_eq!(now.quantile(&now, "uo_tick_seconds", 0.5), None);
+        assert_eq!(now.count(&earlier, "uo_tick_seconds"), Some(100.0));
+    }
+
+    #[test]
+    fn a_histogram_with_labels_can_be_told_by_label() {
+        let now = reading(
+            "uo_gap_seconds_bucket{le=\"0.1\",cause=\"a\"} 3\nuo_gap_seconds_bucket{le=\"+Inf\",cause=\"a\"} 4\n\
+             uo_gap_seconds_bucket{le=\"0.1\",cause=\"b\"} 1\nuo_gap_seconds_bucket{le=\"+Inf\",cause=\"b\"} 1\n",
+        );
+        let none = Reading::default();
+        assert_eq!(now.count(&none, "uo_gap_seconds"), Some(5.0));
+        assert_eq!(now.count(&none, "uo_gap_seconds{cause=\"a\"}"), Some(4.0));
+        let quantile = now.quantile(&none, "uo_gap_seconds{cause=\"b\"}", 1.0);
+        assert_eq!(quantile, Some(0.1));
     }
 }

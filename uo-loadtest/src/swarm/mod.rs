@@ -4,8 +4,10 @@
 //! - this file: the arguments, and the course of a run;
 //! - [`mix`]: which bot plays what;
 //! - [`tally`]: what the bots send, get and see, and how latency is taken;
+//! - [`felt`]: what players feel of crossings, failures and restarts: gaps, resumes, fights that were reset;
 //! - [`summary`]: what the run comes to, for people and as JSON.
 
+mod felt;
 mod mix;
 mod summary;
 mod tally;
@@ -41,7 +43,7 @@ pub struct Arguments {
     /// How many bots.
     #[arg(long, default_value_t = 100)]
     bots: usize,
-    /// Kinds of bots and their shares: combat, wander, idle, deaf.
+    /// Kinds of bots and their shares: combat, wander, border, idle, deaf.
     #[arg(long, default_value = "combat=1,wander=1")]
     mix: Mix,
     /// Over what time the bots log in, one after the other.
@@ -59,7 +61,10 @@ pub struct Arguments {
     /// Admin addresses of the nodes, as `http://host:port,..`: their tick figures since the ramp join the summary.
     #[arg(long, value_delimiter = ',')]
     admin: Vec<String>,
-    /// Where to write the summary as JSON.
+    /// Where to write the summary as JSON. `player_gap_ms` is felt by bots that walk (a step in time is 50 ms, one tick; what
+    /// it came too late is added) or that lost their connection or their part of the world (from the last state to the
+    /// next), by cause: crossing, crash, gateway, store, other. `resume_ms` runs from the loss of a connection to the first
+    /// state after the resume. `fights_reset` counts fights whose target was gone without an order, a refusal or a death.
     #[arg(long)]
     json: Option<PathBuf>,
     /// What the bots' names and decisions follow from.

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use uo_sdk::bots::deaf::Awakening;
 
 use super::Arguments;
+use super::felt::Cause;
 use super::tally::Tally;
 use crate::admin::Reading;
 use crate::system;
@@ -81,6 +82,11 @@ pub struct Summary<'a> {
     pub awakenings: Vec<Awakening>,
 }
 
+/// Why a gateway counts gaps.
+const SERVER_CAUSES: [&str; 7] = [
+    "border", "pin", "drain", "forward", "failover", "freeze", "resume",
+];
+
 /// Counters of the world that the nodes keep, and what they are called in the summary.
 const WORLD_COUNTERS: [(&str, &str); 4] = [
     ("fights", "uo_fights_total"),
@@ -131,7 +137,9 @@ impl Summary<'_> {
                 "lost": count(&counters.lost),
             },
             "order_to_delta_ms": quantiles(&self.tally.latencies()),
+            "player_gap_ms": self.player_gaps(),
             "resume_ms": counted_quantiles(&self.tally.resumes()),
+            "fights_reset": count(&counters.fights_reset),
             "per_session": { "bytes_per_s": self.per_session(self.growth.bytes) },
             "swarm": {
                 "bots_in": count(&counters.welcomed),
@@ -139,6 +147,7 @@ impl Summary<'_> {
                 "protocol_errors": count(&counters.violations),
                 "orders_per_s": self.growth.per_second(self.growth.orders),
                 "orders_unanswered": count(&counters.orders_unanswered),
+                "fights": count(&counters.fights),
                 "deltas_per_s": self.growth.per_second(self.growth.deltas),
                 "frames_per_s": self.growth.per_second(self.growth.frames),
                 "entities_per_delta": ratio(self.growth.entities, self.growth.deltas),
@@ -156,6 +165,32 @@ impl Summary<'_> {
         report
     }
 
+    /// What bots felt of crossings and failures, by cause.
+    fn player_gaps(&self) -> Value {
+        let gaps = Cause::ALL.map(|cause| {
+            let gaps = counted_quantiles(&self.tally.gaps(cause));
+            (cause.name().to_owned(), gaps)
+        });
+        Value::Object(gaps.into_iter().collect())
+    }
+
+    /// The same as the nodes' gateways measured it: upper bounds of buckets, by the nodes' own causes.
+    fn server_gaps(&self) -> Option<Value> {
+        let (before, after) = self.readings.as_ref()?;
+        let gaps = SERVER_CAUSES.map(|cause| {
+            let series = format!("uo_player_gap_seconds{{cause=\"{cause}\"}}");
+            let ms = |share| Some(after.quantile(before, &series, share)? * 1e3);
+            let gaps = json!({
+                "count": whole(after.count(before, &series)),
+                "p50": ms(0.5),
+                "p99": ms(0.99),
+                "max": ms(1.0),
+            });
+            (cause.to_owned(), gaps)
+        });
+        Some(Value::Object(gaps.into_iter().collect()))
+    }
+
     /// What the nodes say of themselves since the ramp.
     fn nodes(&self) -> Option<Value> {
         let (before, after) = self.readings.as_ref()?;
@@ -169,6 +204,7 @@ impl Summary<'_> {
             "late_ticks": late.zip(total).map(|(late, total)| late / total.max(1.0)),
             "ticks": { "late": whole(late), "total": whole(total) },
             "world": Value::Object(world.into_iter().collect()),
+            "server_gap_ms": self.server_gaps(),
         }))
     }
 
@@ -214,6 +250,7 @@ impl Summary<'_> {
             latency.len(),
             counters.orders_unanswered.load(Relaxed),
         );
+        self.print_felt();
         if let Some(us) = growth.cpu_us {
             println!(
                 "  bots' CPU  {:.0} % of a core, {:.1} us a frame received",
@@ -242,6 +279,28 @@ impl Summary<'_> {
         } else {
             println!("FAILED: {}", failures.join("; "));
         }
+    }
+
+    fn print_felt(&self) {
+        let all = Cause::ALL.map(|cause| (cause.name(), self.tally.gaps(cause)));
+        let resumes = ("resume", self.tally.resumes());
+        for (name, felt) in all.iter().chain([&resumes]) {
+            if !felt.is_empty() {
+                println!(
+                    "  felt       {name}: p50 {} ms, p99 {} ms, max {} ms, {} times",
+                    quantile_text(felt, 0.5),
+                    quantile_text(felt, 0.99),
+                    quantile_text(felt, 1.0),
+                    felt.len(),
+                );
+            }
+        }
+        let counters = &self.tally.counters;
+        println!(
+            "  fights     {} begun by bots, {} reset",
+            counters.fights.load(Relaxed),
+            counters.fights_reset.load(Relaxed),
+        );
     }
 
     fn print_nodes(&self, nodes: &Value) {

@@ -12,6 +12,8 @@ use uo_sdk::bots::BotKind;
 use uo_sdk::client::Traffic;
 use uo_sdk::{Event, LocalWorld, SendError};
 
+use super::felt::{Cause, Felt, Senses};
+
 /// Latencies beyond this are recorded as this, in microseconds.
 const LATENCY_US_MAX: u64 = 60_000_000;
 /// Different sentences that are remembered; more are counted under one heading.
@@ -46,6 +48,10 @@ pub struct Counters {
     pub orders_refused: AtomicU64,
     /// Orders that no delta answered.
     pub orders_unanswered: AtomicU64,
+    /// Fights that bots began.
+    pub fights: AtomicU64,
+    /// Fights that were reset.
+    pub fights_reset: AtomicU64,
     /// Deltas received.
     pub deltas: AtomicU64,
     /// Entities that those deltas told of, the own one included.
@@ -72,6 +78,7 @@ pub struct Tally {
     peak: AtomicU64,
     latencies: Mutex<Latencies>,
     resumes: Mutex<Histogram<u64>>,
+    gaps: Mutex<BTreeMap<Cause, Histogram<u64>>>,
     notes: Mutex<BTreeMap<String, u64>>,
 }
 
@@ -87,6 +94,7 @@ impl Tally {
                 whole: histogram(),
             }),
             resumes: Mutex::new(histogram()),
+            gaps: Mutex::new(BTreeMap::new()),
             notes: Mutex::new(BTreeMap::new()),
         })
     }
@@ -106,9 +114,10 @@ impl Tally {
         std::mem::replace(&mut lock(&self.latencies).window, histogram())
     }
 
-    /// Forgets the latencies so far: the measurement begins.
+    /// Forgets the latencies and gaps so far: the measurement begins.
     pub fn begin(&self) {
         lock(&self.latencies).whole.clear();
+        lock(&self.gaps).clear();
     }
 
     /// The latencies since the measurement began.
@@ -116,7 +125,13 @@ impl Tally {
         lock(&self.latencies).whole.clone()
     }
 
-    /// From a lost connection to the welcome on the next one.
+    /// Players' gaps since the measurement began, in microseconds; see [`felt`](super::felt).
+    pub fn gaps(&self, cause: Cause) -> Histogram<u64> {
+        let gaps = lock(&self.gaps);
+        gaps.get(&cause).cloned().unwrap_or_else(histogram)
+    }
+
+    /// From a lost connection to the first state shown on the next one.
     pub fn resumes(&self) -> Histogram<u64> {
         lock(&self.resumes).clone()
     }
@@ -135,6 +150,22 @@ impl Tally {
             "and other things".into()
         };
         *notes.entry(key).or_default() += 1;
+    }
+
+    fn felt(&self, felt: Felt) {
+        self.counters.fights.fetch_add(felt.fights, Relaxed);
+        let reset = &self.counters.fights_reset;
+        reset.fetch_add(felt.fights_reset, Relaxed);
+        if let Some(us) = felt.resume_us {
+            lock(&self.resumes).saturating_record(us.max(1));
+        }
+        if !felt.gaps.is_empty() {
+            let mut gaps = lock(&self.gaps);
+            for (cause, us) in felt.gaps {
+                let gaps = gaps.entry(cause).or_insert_with(histogram);
+                gaps.saturating_record(us.max(1));
+            }
+        }
     }
 
     fn answered(&self, sent: Instant, now: Instant) {
@@ -165,7 +196,8 @@ pub struct Watch {
     pending: VecDeque<(u64, Instant)>,
     welcomed: bool,
     in_world: bool,
-    lost_at: Option<Instant>,
+    senses: Senses,
+    began: Instant,
 }
 
 impl Watch {
@@ -177,13 +209,18 @@ impl Watch {
             pending: VecDeque::new(),
             welcomed: false,
             in_world: false,
-            lost_at: None,
+            senses: Senses::default(),
+            began: Instant::now(),
         }
     }
 
     /// Whether what this bot meets is for its own choice: a deaf one must expect to be cut off, and measures nothing.
     fn is_deaf(&self) -> bool {
         self.kind == BotKind::Deaf
+    }
+
+    fn now_us(&self) -> u64 {
+        self.began.elapsed().as_micros() as u64
     }
 
     fn enter(&mut self, resumed: bool) {
@@ -196,10 +233,6 @@ impl Watch {
         } else {
             counters.logins.fetch_add(1, Relaxed);
             self.pending.clear();
-        }
-        if let Some(lost_at) = self.lost_at.take() {
-            let us = lost_at.elapsed().as_micros() as u64;
-            lock(&self.tally.resumes).saturating_record(us.max(1));
         }
         if !std::mem::replace(&mut self.in_world, true) {
             let now = self.tally.in_world.fetch_add(1, Relaxed) + 1;
@@ -218,7 +251,6 @@ impl Watch {
     fn disconnected(&mut self, code: Option<u16>) {
         let why = code.map_or("no close code".to_owned(), |code| format!("code {code}"));
         if self.leave() {
-            self.lost_at = Some(Instant::now());
             if !self.is_deaf() {
                 self.tally.counters.lost.fetch_add(1, Relaxed);
                 self.tally.note(format!("lost a connection: {why}"));
@@ -250,14 +282,20 @@ impl Watch {
 }
 
 impl Observer for Watch {
-    fn sent(&mut self, seq: u64, _: &Order) {
+    fn sent(&mut self, seq: u64, order: &Order) {
+        let now_us = self.now_us();
+        self.senses.sent(now_us, seq, order);
         self.tally.counters.orders.fetch_add(1, Relaxed);
         if self.pending.len() < PENDING_MAX {
             self.pending.push_back((seq, Instant::now()));
         }
     }
 
-    fn event(&mut self, event: &Event, _: &LocalWorld) {
+    fn event(&mut self, event: &Event, world: &LocalWorld) {
+        if !self.is_deaf() {
+            let now_us = self.now_us();
+            self.tally.felt(self.senses.event(now_us, event, world));
+        }
         match event {
             Event::Welcomed { resumed, .. } => self.enter(*resumed),
             Event::Disconnected { code, .. } => self.disconnected(*code),

@@ -35,7 +35,7 @@ async fn swarm(arguments: &[String]) -> (bool, Value) {
     let folder = tempfile::tempdir().unwrap();
     let report = folder.path().join("report.json");
     let output = Command::new(env!("CARGO_BIN_EXE_uo-loadtest"))
-        .args(["swarm", "--bots=8", "--ramp=1s", "--seconds=3"])
+        .args(["swarm", "--bots=8", "--ramp=1s"])
         .arg("--json")
         .arg(&report)
         .args(arguments)
@@ -61,6 +61,7 @@ async fn a_swarm_plays_and_reports() {
             format!("--admin=http://{}", node.admin),
             format!("--encoding={encoding}"),
             format!("--seed={}", encoding.len()),
+            "--seconds=3".into(),
         ])
         .await;
         assert!(passed, "{report:#}");
@@ -74,13 +75,38 @@ async fn a_swarm_plays_and_reports() {
     node.stop().await.unwrap();
 }
 
+/// What players feel of a border is what the server says they do: within 60 ms, whoever measures.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn crossings_are_felt_as_the_server_counts_them() {
+    let node = server().await;
+    let (passed, report) = swarm(&[
+        format!(
+            "--gateways=ws://{}",
+            node.listen.expect("it is for clients")
+        ),
+        format!("--admin=http://{}", node.admin),
+        "--mix=border=1".into(),
+        "--seconds=9".into(),
+    ])
+    .await;
+    assert!(passed, "{report:#}");
+    let felt = &report["player_gap_ms"]["crossing"];
+    let counted = &report["server_gap_ms"]["border"];
+    assert!(felt["count"].as_u64() > Some(0), "{report:#}");
+    assert!(counted["count"].as_u64() > Some(0), "{report:#}");
+    let p50 = |gaps: &Value| gaps["p50"].as_f64().unwrap();
+    assert!((p50(felt) - p50(counted)).abs() <= 60.0, "{report:#}");
+    assert_eq!(report["fights_reset"], 0);
+    node.stop().await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_swarm_that_cannot_get_in_fails() {
     // A port that nobody listens on: it was free a moment ago and is not given out again at once.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let gateway = format!("--gateways=ws://{}", free.local_addr().unwrap());
     drop(free);
-    let (passed, report) = swarm(&[gateway, "--grace=1s".into()]).await;
+    let (passed, report) = swarm(&[gateway, "--grace=1s".into(), "--seconds=3".into()]).await;
     assert!(!passed);
     assert_eq!(report["swarm"]["bots_in"], 0);
     assert_eq!(report["order_to_delta_ms"]["p50"], Value::Null);

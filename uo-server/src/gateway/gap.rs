@@ -105,7 +105,11 @@ impl GatewayCore {
     pub(super) fn note_removes(&mut self, removes: &[(EntityId, u64)]) {
         for &(id, number) in removes {
             let session = id.character().and_then(|id| self.sessions.of_char(id));
-            if let Some(key) = session {
+            // What its next battle has shown already is no news of it.
+            let shown = self.view.find(id).map(|own| own.number);
+            if let Some(key) = session
+                && shown.is_none_or(|shown| shown <= number)
+            {
                 self.sessions[key].gap.removed = Some((number, self.now));
             }
         }
@@ -175,6 +179,10 @@ impl GatewayCore {
     /// A feed shows the own character of a session, under this number.
     pub(super) fn note_shown(&mut self, key: u32, number: u64) {
         let session = &mut self.sessions[key];
+        session
+            .gap
+            .removed
+            .take_if(|(removed, _)| *removed < number);
         let is_over = session.phase == SessionPhase::Attached
             && session.greeting == Greeting::Done
             && number >= session.generation;

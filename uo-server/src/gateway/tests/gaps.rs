@@ -107,6 +107,24 @@ fn the_way_of_a_slow_offer_is_part_of_it() {
     assert_eq!(rig.gaps(), [(GapCause::Border, 250)]);
 }
 
+// Red (3,050) when a removal is remembered although its character was shown again since. Of the two frames that tell of a
+// crossing the one of the lower region comes first: there the removal, and back the new battle.
+#[test]
+fn what_the_crossing_before_left_behind_does_not_count() {
+    let (mut rig, ann, _) = at_the_border();
+    for (to, x) in [(EAST, 66), (WEST, 60), (EAST, 66), (WEST, 60)] {
+        rig.walk_out(ann, x, 100);
+        rig.moved(ann, flight(Some(0)));
+        rig.touch(to, ann);
+        rig.tick();
+        rig.pass(3_000);
+    }
+    let gaps = rig.gaps();
+    assert_eq!(gaps.len(), 4);
+    let longest = gaps.iter().map(|(_, ms)| *ms).max();
+    assert!(longest <= Some(51), "{gaps:?}");
+}
+
 // Red when `note_shown` takes any number: the former battle's last frame would end it at once.
 #[test]
 fn the_former_battle_does_not_end_it() {

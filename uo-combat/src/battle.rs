@@ -179,6 +179,16 @@ impl Battle {
         Some(actor.fighter)
     }
 
+    /// A copy without the characters, for whoever goes on with it. They follow one by one and take up where they left off:
+    /// whoever was after one of them still is, unless it takes them longer than one waits for a target that is not there.
+    pub fn without_players(&self) -> Battle {
+        let mut battle = self.clone();
+        battle.actors.retain(|actor| !actor.is_player());
+        battle.cache = Cache::default();
+        battle.quiet = false;
+        battle
+    }
+
     /// A copy of a fighter, as [`Battle::withdraw`] would give it.
     pub fn fighter(&self, id: EntityId) -> Option<Fighter> {
         self.actor(id)

@@ -24,6 +24,7 @@ fn sims(count: u128) -> Vec<Sim> {
                 boot: BootId(boot),
             },
             is_settled: true,
+            is_linked: true,
         }
     };
     (0..count).map(sim).collect()

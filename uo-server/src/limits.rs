@@ -30,6 +30,18 @@ pub const OWNER_READS_MAX: usize = 64;
 pub const CHARACTER_WRITES_MAX: usize = 256;
 /// After a handoff that came to nothing, how long the character stays before it is offered again.
 pub const HANDOFF_PAUSE_MS: u64 = 1_000;
+/// Offers of characters without a battle that wait for their answers at once: as many claims as a database takes within
+/// the time that an offer waits.
+pub const FORWARDS_MAX: usize = 256;
+/// How long a drained region waits for its new holder before the old one reclaims it by compare-and-set.
+pub const DRAIN_TIMEOUT_MS: u64 = 6_000;
+/// How long a region that was drained stands still at its new holder to wait for the players it was in the middle of
+/// fighting with.
+pub const DRAIN_GATHER_MS: u64 = 200;
+/// Harm to the objects of a frozen region that is kept for whoever goes on with it.
+pub const DRAIN_HITS_MAX: usize = 4_096;
+/// Drain durations kept until the shell takes them.
+pub const DRAIN_TIMES_MAX: usize = 4_096;
 /// How often an owner without a battle for its character looks for one.
 pub const SEEK_MS: u64 = 200;
 /// After an arrival, how long an order waits for the ones before it that come by another way.
@@ -46,6 +58,8 @@ pub const CROSSINGS_KEPT_MAX: usize = 10_000;
 pub const MEASURED_KEPT_MAX: usize = 4_096;
 /// A stop in order takes this long at most.
 pub const STOP_MS: u64 = 30_000;
+/// What a stopping sim could not hand to others by then is written and released.
+pub const EVACUATE_MS: u64 = 15_000;
 /// Private messages kept by the owner until acknowledged.
 pub const PRIVATE_KEPT_MAX: usize = 256;
 /// Object rows in one write. (The databases' limit on batches is for those over several partitions, which these are not.)
@@ -187,6 +201,10 @@ pub const STARTS_WINDOW_MS: u64 = 300_000;
 pub const STARTS_SICK: u32 = 3;
 /// Regions of one node under way to better ones.
 pub const DRAINS_MAX: usize = 4;
+/// Regions of a node that stops on their way to others.
+pub const DRAINS_STOPPING_MAX: usize = 32;
+/// A node that refused so many of them is offered no more.
+pub const DRAINS_REFUSED_MAX: usize = 4;
 /// After a drain that came to nothing, how long its region stays where it is.
 pub const DRAIN_PAUSE_MS: u64 = 30_000;
 /// How often the leases are read back.
@@ -273,6 +291,9 @@ const _: () = assert!(FLUSH_WAIT_MS < uo_proto::TICK_MS);
 const _: () = assert!(CHECKPOINT_MS < LINGER_MS);
 const _: () = assert!(ORDERS_SETTLE_MS < HANDOFF_TIMEOUT_MS);
 const _: () = assert!(HANDOFF_TIMEOUT_MS < STOP_MS);
+const _: () = assert!(DRAINS_MAX < DRAINS_STOPPING_MAX && DRAINS_STOPPING_MAX < REGION_CLAIMS_MAX);
+const _: () = assert!(EVACUATE_MS + DRAIN_TIMEOUT_MS < STOP_MS);
+const _: () = assert!(HANDOFF_TIMEOUT_MS < DRAIN_TIMEOUT_MS && CAS_RETRY_MS < DRAIN_TIMEOUT_MS);
 const _: () = assert!(SLOW_OLDEST_MS < PUBLIC_KEPT_MS);
 const _: () = assert!(RELIABLE_LANE_MAX <= PUBLIC_KEPT_MAX);
 const _: () = assert!(TOKEN_STOCK_LOW < TOKEN_STOCK_MAX);

@@ -128,8 +128,11 @@ pub enum Effect {
     },
     /// Nobody needs this region: stop, flush, release it, unless a player is in it or on the way.
     Retire { region: RegionId },
-    /// Hand this region to a better node.
+    /// Hand this region to that node: it is better, or this one stops. Answered by [`Input::Gone`], or by [`Input::Served`]
+    /// if it stays.
     Drain { region: RegionId, to: Holder },
+    /// This node stops, and nobody takes what it still holds: write and release it.
+    GiveUp,
     /// The leases were read at quorum. These are new here, or stand against what is held: whoever holds a region under a
     /// lower number drops it. Told after each read, also when there are none.
     ReadBack { leases: Vec<(RegionId, ClaimRow)> },
@@ -190,6 +193,8 @@ pub struct ClusterCore {
 
     phase: Phase,
     stopping: bool,
+    /// Nobody takes what is still held here.
+    gave_up: bool,
     fence: Fence,
     life: OwnLife,
     own_life: Asking,
@@ -236,6 +241,7 @@ impl ClusterCore {
             asked: BTreeMap::new(),
             phase: Phase::Watching,
             stopping: false,
+            gave_up: false,
             fence: Fence::new(config.planted),
             life: OwnLife::new(config.planted),
             own_life: Asking::default(),
@@ -310,7 +316,10 @@ impl ClusterCore {
             Input::Load(load) => self.load = load,
             Input::NewBoot(boot) => self.reborn(boot),
             Input::Linked { nodes } => self.linked = nodes.into_iter().collect(),
-            Input::Stop => self.stopping = true,
+            Input::Stop => {
+                self.stopping = true;
+                self.regions.evacuate();
+            }
             Input::Drained => self.end(ExitReason::Stopped),
             Input::Dying => self.end(ExitReason::Died),
         }

@@ -2,7 +2,8 @@
 //!
 //! It keeps what is known of every lease, newest number first, and which of the regions are this node's. A region is
 //! *open* when it is released, or its holder is dead, or its row names this boot although it is not held here. The best
-//! sim takes an open region at once, the one of rank k after k waits; ranks are kept until the sims change.
+//! sim takes an open region at once, the one of rank k after k waits; ranks are kept until the sims change. What becomes of
+//! the regions of a node that stops is in `evacuate`.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -27,6 +28,8 @@ pub struct Sim {
     pub key: NodeKey,
     /// It may be given regions by others: up for long enough, not sick, and linked.
     pub is_settled: bool,
+    /// Messages to it arrive.
+    pub is_linked: bool,
 }
 
 /// What is to be done with a region.
@@ -60,6 +63,7 @@ enum Hold {
     /// Held, and on its way to another.
     Draining {
         epoch: u64,
+        to: BootId,
     },
     /// Held, and on its way to nobody.
     Retiring {
@@ -102,6 +106,12 @@ pub struct Placement {
     retiring: BTreeSet<RegionId>,
     /// Regions whose drain came to nothing a while ago.
     paused: BTreeMap<RegionId, Age>,
+    /// This node stops.
+    evacuates: bool,
+    /// Regions that are to go because this node stops, in the order in which they do.
+    leaving: VecDeque<RegionId>,
+    /// Drains that came to nothing while it does, and whom they were to.
+    refused: BTreeSet<(RegionId, BootId)>,
     /// Held regions with a better sim; none: to be worked out.
     misplaced: Option<VecDeque<(RegionId, Holder)>>,
 }
@@ -131,6 +141,9 @@ impl Placement {
             draining: BTreeSet::new(),
             retiring: BTreeSet::new(),
             paused: BTreeMap::new(),
+            evacuates: false,
+            leaving: VecDeque::new(),
+            refused: BTreeSet::new(),
             misplaced: None,
         }
     }
@@ -188,7 +201,7 @@ impl Placement {
         let ours = match slot.hold {
             Hold::Nothing => return false,
             Hold::Taking => 0,
-            Hold::Held { epoch } | Hold::Draining { epoch } | Hold::Retiring { epoch } => epoch,
+            Hold::Held { epoch } | Hold::Draining { epoch, .. } | Hold::Retiring { epoch } => epoch,
         };
         let is_newer =
             row.number > ours || self.planted.has(PlantedBug::LeaseCheckBelievesOlderRow);
@@ -233,11 +246,15 @@ impl Placement {
         let Some(slot) = self.slots.get_mut(region.0 as usize) else {
             return;
         };
-        slot.hold = Hold::Held { epoch };
+        let before = std::mem::replace(&mut slot.hold, Hold::Held { epoch });
         self.taking.remove(&region);
         self.retiring.remove(&region);
-        if self.draining.remove(&region) {
+        self.draining.remove(&region);
+        if let Hold::Draining { to, .. } = before {
             self.paused.insert(region, Age::ZERO);
+            if self.evacuates {
+                self.refused.insert((region, to));
+            }
         }
         if self.held.insert(region) {
             self.misplaced = None;
@@ -272,6 +289,7 @@ impl Placement {
         self.draining.remove(&region);
         self.retiring.remove(&region);
         self.paused.remove(&region);
+        self.refused.retain(|(of, _)| *of != region);
         // The next step begins its wait anew.
         self.waiting.remove(&region);
     }
@@ -427,16 +445,19 @@ impl Placement {
         while self.draining.len() < DRAINS_MAX
             && let Some((region, to)) = self.misplaced.as_mut().and_then(VecDeque::pop_front)
         {
-            let slot = &mut self.slots[region.0 as usize];
-            if let Hold::Held { epoch } = slot.hold
+            if let Hold::Held { epoch } = self.slots[region.0 as usize].hold
                 && !self.paused.contains_key(&region)
             {
-                slot.hold = Hold::Draining { epoch };
-                self.draining.insert(region);
+                self.begin_drain(region, epoch, to.boot);
                 moves.push(Move::Drain(region, to));
             }
         }
         moves
+    }
+
+    fn begin_drain(&mut self, region: RegionId, epoch: u64, to: BootId) {
+        self.slots[region.0 as usize].hold = Hold::Draining { epoch, to };
+        self.draining.insert(region);
     }
 
     /// Whether this region is to be retired now, and not held up by something else.
@@ -506,5 +527,6 @@ impl Placement {
     }
 }
 
+mod evacuate;
 #[cfg(test)]
 mod tests;

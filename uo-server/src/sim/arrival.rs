@@ -152,7 +152,8 @@ impl SimCore {
             // The region went, or filled up, between claim and admission. It is ours all the same: it moves on.
             let left_at = self.now.saturating_sub(flight.out_ms());
             let held = std::mem::take(&mut held);
-            self.hold_unplaced(character, fighter, offer.walk, held, left_at);
+            let cause = HandoffCause::Forward;
+            self.hold_unplaced(character, fighter, offer.walk, held, left_at, cause);
         }
         let accept = ToSim::HandoffAccept {
             char_id: id,

@@ -121,7 +121,7 @@ impl SimCore {
         let Some(character) = self.characters.get_mut(&id) else {
             return;
         };
-        if self.stopping || character.is_leaving {
+        if self.stopping && !self.evacuating || character.is_leaving {
             return self.refuse_attach(&attach, AttachRefusal::NotNow);
         }
         let session = session_of(&attach, character.session);
@@ -488,6 +488,7 @@ impl SimCore {
     /// Where a character is looked for when it comes back.
     pub(super) fn serves(&self, region: RegionId) -> bool {
         let slot = self.slot(region);
-        slot.is_some_and(|slot| slot.is_served() && slot.health == Health::Well)
+        let runs = slot.is_some_and(|slot| slot.is_served() && slot.health == Health::Well);
+        runs && !self.is_draining(region)
     }
 }

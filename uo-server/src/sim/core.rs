@@ -10,7 +10,9 @@ use super::arrival::Arrival;
 use super::attach::Entering;
 use super::character::Character;
 use super::claims::Asked;
+use super::drain::Drain;
 use super::fenced::Standing;
+use super::gather::Gathering;
 use super::handoff::{MovedTo, Outgoing};
 use super::lease::Slot;
 use super::leave::Leaving;
@@ -21,7 +23,7 @@ use crate::Millis;
 use crate::crossing::{Measured, Recorder};
 use crate::identity::{BootId, Holder, NodeName, Nonces};
 use crate::jitter::Jitter;
-use crate::limits::{CHECKPOINT_MS, LINGER_MS};
+use crate::limits::{CHECKPOINT_MS, FORWARDS_MAX, LINGER_MS};
 use crate::peer::{Message, ToGateway, ToSim};
 use crate::planted::{Planted, PlantedBug};
 use crate::store::{ClaimRow, Reply, Request, Stamp, StoreError};
@@ -62,12 +64,17 @@ pub enum Input {
     /// Nobody needs this region: give it up, unless somebody came meanwhile. Answered by [`News::Released`], or by
     /// [`News::Served`] if it stays.
     Retire { region: RegionId },
+    /// Hand this region, and everybody in it, to another node. Answered by [`News::Given`], or by [`News::Served`] if it
+    /// stays, or by [`News::Gone`].
+    Drain { region: RegionId, to: Holder },
     /// An operator releases a region that stood still for its panics.
     Release { region: RegionId },
     /// Leases as they were read a moment ago.
     ReadBack { leases: Vec<(RegionId, ClaimRow)> },
-    /// Stop in order: checkpoint and release everything, then [`News::Drained`].
+    /// Stop in order: everything goes on until it is drained elsewhere, then [`News::Drained`].
     Stop,
+    /// There is nobody to drain to: a sim that stops writes and releases what it still has.
+    GiveUp,
 }
 
 /// What a sim core wants done.
@@ -95,6 +102,8 @@ pub enum News {
     },
     /// It was given up, and its row has this number now.
     Released { region: RegionId, number: u64 },
+    /// It was drained: another holds it now, as this row says.
+    Given { region: RegionId, row: ClaimRow },
     /// A row names this boot, which is not known to be alive or dead.
     Suspect { boot: BootId },
     /// The regions in which players stand, or to which they are on their way.
@@ -164,6 +173,9 @@ pub struct SimCore {
     /// Inputs that wait for the thaw.
     pub(super) kept: VecDeque<Input>,
     pub(super) stopping: bool,
+    /// It stops, and others take what it has: until then that goes on.
+    pub(super) evacuating: bool,
+    pub(super) evacuate_until: Millis,
     pub(super) stopped: bool,
     /// Every region of the map, by id, and those of them that have a battle.
     pub(super) slots: Vec<Slot>,
@@ -176,6 +188,9 @@ pub struct SimCore {
     pub(super) wanted: VecDeque<(RegionId, Option<ClaimRow>)>,
     pub(super) taking: BTreeSet<RegionId>,
     pub(super) retiring: BTreeSet<RegionId>,
+    /// Regions on their way to others, and regions of others that wait for their players.
+    pub(super) drains: BTreeMap<RegionId, Drain>,
+    pub(super) gathering: BTreeMap<RegionId, Gathering>,
     /// What was told last of where players are.
     pub(super) demanded: Vec<RegionId>,
     /// Regions taken and released since that was told, with their new numbers.
@@ -200,6 +215,9 @@ pub struct SimCore {
     pub(super) counters: Counters,
     pub(super) handoff_ms: Vec<u32>,
     pub(super) recorder: Recorder,
+    pub(super) drain_ms: Vec<u32>,
+    /// Characters without a battle that may be offered to others before the next tick.
+    pub(super) forwards_left: usize,
 }
 
 impl SimCore {
@@ -220,6 +238,8 @@ impl SimCore {
             standing: Standing::Starting,
             kept: VecDeque::new(),
             stopping: false,
+            evacuating: false,
+            evacuate_until: 0,
             stopped: false,
             slots: (0..regions).map(|_| Slot::default()).collect(),
             open: BTreeSet::new(),
@@ -228,6 +248,8 @@ impl SimCore {
             wanted: VecDeque::new(),
             taking: BTreeSet::new(),
             retiring: BTreeSet::new(),
+            drains: BTreeMap::new(),
+            gathering: BTreeMap::new(),
             demanded: Vec::new(),
             untold: BTreeMap::new(),
             entering: BTreeMap::new(),
@@ -245,6 +267,8 @@ impl SimCore {
             counters: Counters::default(),
             handoff_ms: Vec::new(),
             recorder: Recorder::default(),
+            drain_ms: Vec::new(),
+            forwards_left: FORWARDS_MAX,
         }
     }
 
@@ -307,9 +331,11 @@ impl SimCore {
             Input::Linked { nodes } => self.others.linked_are(nodes),
             Input::Take { region, row } => self.take(region, row),
             Input::Retire { region } => self.retire(region),
+            Input::Drain { region, to } => self.drain(region, to),
             Input::ReadBack { leases } => self.leases_read_back(leases),
             Input::Release { region } => self.release_quarantine(region),
             Input::Stop => self.stop(),
+            Input::GiveUp => self.give_up(),
         }
     }
 
@@ -349,10 +375,9 @@ impl SimCore {
                 objects,
             } => self.object_changes(region, (epoch, tick), full, &objects),
             ToSim::Leases(leases) => self.hear_leases(leases),
-            // Nobody drains yet; a node that offers one gets no answer but its time-out, and reclaims.
-            ToSim::DrainOffer(_) | ToSim::DrainReady { .. } | ToSim::DrainAbort { .. } => {
-                self.counters.messages_not_understood += 1;
-            }
+            ToSim::DrainOffer(offer) => self.drain_offered(&from, *offer),
+            ToSim::DrainReady { region, epoch } => self.drain_ready(&from, region, epoch),
+            ToSim::DrainAbort { region, epoch, .. } => self.drain_aborted(region, epoch),
         }
     }
 
@@ -407,6 +432,11 @@ impl SimCore {
     /// What is remembered of crossings.
     pub fn recorder(&self) -> &Recorder {
         &self.recorder
+    }
+
+    /// How long the drains took that were completed since this was asked last, in milliseconds, without their players.
+    pub fn take_drain_ms(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.drain_ms)
     }
 
     pub(super) fn send_gateway(&mut self, node: NodeName, message: ToGateway) {

@@ -42,8 +42,12 @@ impl SimCore {
                 }
             }
             Input::Take { region, .. } => self.tell_cluster(News::Gone { region, row: None }),
-            // Both come again.
-            Input::Retire { .. } | Input::ReadBack { .. } | Input::Release { .. } => {}
+            Input::GiveUp => self.dispatch(input),
+            // What is still wanted comes again.
+            Input::Retire { .. }
+            | Input::Drain { .. }
+            | Input::ReadBack { .. }
+            | Input::Release { .. } => {}
             Input::Peer {
                 message: ToSim::Attach(attach),
                 ..
@@ -52,6 +56,10 @@ impl SimCore {
                 message: ToSim::HandoffOffer(offer),
                 ..
             } => self.refuse_offer(&offer, HandoffRefusal::Fenced),
+            Input::Peer {
+                message: ToSim::DrainOffer(offer),
+                ..
+            } => self.refuse_drain(&offer, "it is fenced"),
             Input::Peer { .. } if self.kept.len() >= FENCED_MESSAGES_MAX => {
                 self.counters.messages_dropped_fenced += 1;
             }

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use uo_combat::Fighter;
-use uo_proto::{CharId, Pos, RegionId};
+use uo_proto::{CharId, Pos, RegionId, TICK_MS};
 
 use super::character::Character;
 use super::claims::Who;
@@ -17,8 +17,8 @@ use crate::Millis;
 use crate::cluster::claim::{Claim, Input};
 use crate::identity::{Holder, NodeName};
 use crate::limits::{
-    HANDOFF_PAUSE_MS, HANDOFF_TIMEOUT_MS, HANDOFF_TIMES_MAX, MOVED_KEPT_MAX, ORDERS_HELD_MAX,
-    SEEK_MS,
+    FORWARDS_MAX, HANDOFF_PAUSE_MS, HANDOFF_TIMEOUT_MS, HANDOFF_TIMES_MAX, MOVED_KEPT_MAX,
+    ORDERS_HELD_MAX, SEEK_MS,
 };
 use crate::peer::message::{AttachId, Flight, HandoffCause, HandoffOffer, RoutedOrder};
 use crate::peer::{ToGateway, ToSim};
@@ -136,10 +136,10 @@ impl SimCore {
             detached: None,
         };
         self.outgoing.insert(id, outgoing);
-        self.offer(id, cause);
+        self.offer(id);
     }
 
-    fn offer(&mut self, id: CharId, cause: HandoffCause) {
+    fn offer(&mut self, id: CharId) {
         self.drive(Who::Outgoing(id), Input::HandOver);
         let now = self.now;
         let source = self.config.me.clone();
@@ -148,7 +148,6 @@ impl SimCore {
         };
         let due = now + HANDOFF_TIMEOUT_MS;
         outgoing.offer_due = Some(due);
-        outgoing.cause = cause;
         outgoing.offered_at = now;
         let character = &outgoing.character;
         let offer = HandoffOffer {
@@ -164,7 +163,7 @@ impl SimCore {
             walk: outgoing.walk,
             // They stay here as well, for the case that it comes back.
             held: outgoing.held.iter().cloned().collect(),
-            cause,
+            cause: outgoing.cause,
             from: Some(character.region),
             out_ms: now.saturating_sub(outgoing.left_at),
         };
@@ -225,7 +224,14 @@ impl SimCore {
         }
         self.counters.handoffs_refused += 1;
         self.drive(Who::Outgoing(id), Input::TakeBack);
-        self.settle_outgoing(id);
+        let cause = self.outgoing.get(&id).map(|outgoing| outgoing.cause);
+        match cause {
+            // Whoever has its region may be able to take it in the next tick.
+            Some(HandoffCause::Drain | HandoffCause::Forward) => {
+                self.timers.add(self.now + TICK_MS, Timer::Seek(id));
+            }
+            _ => self.settle_outgoing(id),
+        }
     }
 
     /// No answer. Only a compare-and-set tells whether the destination has it.
@@ -323,35 +329,58 @@ impl SimCore {
         let generation = outgoing.character.generation;
         let last_order = outgoing.character.last_order;
         let (fighter, walk) = (outgoing.fighter.clone(), outgoing.walk);
-        let region = [home, there].into_iter().find(|&region| {
-            self.admit(region, fighter.clone(), generation, last_order, walk)
-                .is_ok()
-        });
-        if let Some(region) = region {
-            return self.bring_back(id, region);
+        let forwards = !self.has_bug(PlantedBug::NoForwarding);
+        // First where its fight is, then where it stands.
+        for region in [home, there] {
+            let admitted = self.admit(region, fighter.clone(), generation, last_order, walk);
+            if admitted.is_ok() {
+                return self.bring_back(id, region);
+            }
+            if forwards && let Some(holder) = self.forwards_to(region) {
+                return self.forward(id, region, holder);
+            }
         }
-        if self.has_bug(PlantedBug::NoForwarding) {
+        if !forwards {
             return;
         }
-        match self
-            .taker_of(there)
-            .filter(|holder| *holder != self.config.me)
-        {
-            Some(holder) if !self.stopping => {
-                if let Some(outgoing) = self.outgoing.get_mut(&id) {
-                    outgoing.to = there;
-                    outgoing.holder = holder;
-                }
-                self.offer(id, HandoffCause::Forward);
-            }
+        if self.gives_up() {
             // Nobody to forward to, and nothing runs any more: what it has is written, and it is released.
-            _ if self.stopping => {
-                if let Some(outgoing) = self.outgoing.remove(&id) {
-                    self.leave_unplaced(outgoing.character, outgoing.fighter);
-                }
+            if let Some(outgoing) = self.outgoing.remove(&id) {
+                self.leave_unplaced(outgoing.character, outgoing.fighter);
             }
-            _ => self.timers.add(self.now + SEEK_MS, Timer::Seek(id)),
+            return;
         }
+        self.timers.add(self.now + SEEK_MS, Timer::Seek(id));
+    }
+
+    /// Who else takes a character that has no battle here for `region`.
+    fn forwards_to(&self, region: RegionId) -> Option<Holder> {
+        let is_over = self.stopping && self.now >= self.evacuate_until;
+        let holder = self.taker_of(region).filter(|_| !is_over)?;
+        (holder != self.config.me).then_some(holder)
+    }
+
+    /// Offers a character without a battle to another node, or as soon as there is room.
+    fn forward(&mut self, id: CharId, to: RegionId, holder: Holder) {
+        if self.forwards_left == 0 {
+            return self.timers.add(self.now + TICK_MS, Timer::Seek(id));
+        }
+        self.forwards_left -= 1;
+        if let Some(outgoing) = self.outgoing.get_mut(&id) {
+            if outgoing.cause != HandoffCause::Drain || to != outgoing.character.region {
+                outgoing.cause = HandoffCause::Forward;
+            }
+            outgoing.to = to;
+            outgoing.holder = holder;
+        }
+        self.offer(id);
+    }
+
+    /// A new tick: as many may be forwarded as there is room for.
+    pub(super) fn allow_forwards(&mut self) {
+        let waits = |outgoing: &&Outgoing| !outgoing.character.is_held();
+        let waiting = self.outgoing.values().filter(waits).count();
+        self.forwards_left = FORWARDS_MAX.saturating_sub(waiting);
     }
 
     fn bring_back(&mut self, id: CharId, region: RegionId) {
@@ -374,6 +403,9 @@ impl SimCore {
             Some((_, logout)) => self.detach_owned(id, logout),
             None => self.detach_unreachable(id),
         }
+        if self.characters.get(&id).is_some_and(|it| it.is_leaving) {
+            self.leave(id);
+        }
     }
 
     pub(super) fn seek(&mut self, id: CharId) {
@@ -394,6 +426,7 @@ impl SimCore {
         walk: Option<(Pos, u64)>,
         mut held: VecDeque<RoutedOrder>,
         left_at: Millis,
+        cause: HandoffCause,
     ) {
         let id = character.id;
         if let Some(older) = self.outgoing.remove(&id) {
@@ -406,15 +439,21 @@ impl SimCore {
             walk,
             holder: self.config.me.clone(),
             left_at,
-            cause: HandoffCause::Forward,
+            cause,
             offered_at: self.now,
             offer_due: None,
             held,
             offered: 0,
             detached: None,
         };
+        let is_held = outgoing.character.is_held();
         self.outgoing.insert(id, outgoing);
-        self.settle_outgoing(id);
+        if is_held {
+            self.settle_outgoing(id);
+        } else {
+            // Its renewal is under way: the answer comes here from now on.
+            self.drive(Who::Outgoing(id), Input::Retry);
+        }
     }
 
     /// Tells the gateway and the feed under which generation the character goes on.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use uo_combat::{AdmitError, Fighter};
-use uo_proto::{ObjectKey, ObjectState, Pos, RegionId};
+use uo_proto::{CharId, ObjectKey, ObjectState, Pos, RegionId};
 
 use super::claims::{Asked, Task, Who};
 use super::core::{News, SimCore};
@@ -12,10 +12,11 @@ use super::journal::{Journal, read_rows, seal_rows};
 use super::quarantine::Health;
 use super::region::Region;
 use super::timer::Timer;
+use crate::Millis;
 use crate::cluster::claim::{Claim, Input};
 use crate::identity::{Holder, NodeName};
 use crate::limits::CAS_RETRY_MS;
-use crate::peer::message::Leases;
+use crate::peer::message::{DrainOffer, HandoffCause, Leases};
 use crate::peer::{ToGateway, ToSim};
 use crate::store::{ClaimRow, Request, Stamp};
 
@@ -25,8 +26,10 @@ pub(super) struct Slot {
     pub(super) task: Task,
     /// It waits for its turn to be taken.
     pub(super) is_wanted: bool,
-    /// What was loaded, until it is opened.
-    loaded: Vec<ObjectState>,
+    /// What was loaded or offered, until it is opened.
+    pub(super) loaded: Vec<ObjectState>,
+    /// What another node offered, until it is opened.
+    pub(super) offered: Option<Box<DrainOffer>>,
     pub(super) region: Option<Region>,
     pub(super) journal: Option<Journal>,
     pub(super) health: Health,
@@ -97,11 +100,19 @@ impl SimCore {
             return;
         };
         if let Some(journal) = &mut slot.journal {
-            // A renewal: the battle goes on under the epoch that it was opened with.
-            return journal.renew(epoch);
+            // A renewal or a reclaim: the battle goes on under the epoch that it was opened with.
+            journal.renew(epoch);
+            return self.region_renewed(id);
         }
         let objects = std::mem::take(&mut slot.loaded);
-        let mut region = Region::open(&world, id, epoch, objects, &beside);
+        let offered = slot.offered.take();
+        let mut region = match &offered {
+            Some(offer) => self.adopt(epoch, offer),
+            None => Region::open(&world, id, epoch, objects, &beside),
+        };
+        let Some(slot) = self.slot_mut(id) else {
+            return;
+        };
         for node in &slot.subscribers {
             region.subscribe(node.clone());
         }
@@ -114,6 +125,9 @@ impl SimCore {
             .insert(id, (epoch, Some(self.config.me.clone())));
         self.tell_neighbours(id, true, &differences);
         self.tell_served(id);
+        if let Some(offer) = offered {
+            self.taken_over(epoch, *offer);
+        }
         self.is_taken(id);
     }
 
@@ -158,7 +172,6 @@ impl SimCore {
 
     /// Somebody else has it.
     pub(super) fn region_gone(&mut self, id: RegionId, row: Option<ClaimRow>) {
-        self.close_region(id);
         if let Some(ClaimRow {
             holder: Some(holder),
             number,
@@ -168,23 +181,29 @@ impl SimCore {
         {
             self.elsewhere.insert(id, (number, holder));
         }
+        let drained_at = self.end_drain(id);
+        self.close_region(id, drained_at);
         self.tell_cluster(News::Gone { region: id, row });
         self.is_taken(id);
     }
 
     pub(super) fn region_released(&mut self, id: RegionId, number: u64) {
-        self.close_region(id);
+        self.end_drain(id);
+        self.close_region(id, None);
         self.untold.insert(id, (number, None));
         self.tell_cluster(News::Released { region: id, number });
         self.is_taken(id);
     }
 
-    /// Ends a region that is ours no longer. Whoever was in it is without a battle, and looks for one.
-    fn close_region(&mut self, id: RegionId) {
+    /// Ends a region that is ours no longer. Whoever was in it is without a battle, and looks for one: where it was drained
+    /// to, if it was, and since when it stood still for that.
+    pub(super) fn close_region(&mut self, id: RegionId, drained_at: Option<Millis>) {
         let Some(slot) = self.slot_mut(id) else {
             return;
         };
         slot.journal = None;
+        slot.offered = None;
+        slot.loaded = Vec::new();
         slot.health = Health::Unknown;
         let subscribers = std::mem::take(&mut slot.subscribers);
         let Some(mut region) = slot.region.take() else {
@@ -192,6 +211,11 @@ impl SimCore {
         };
         let epoch = region.epoch();
         self.open.remove(&id);
+        self.gathering.remove(&id);
+        let (cause, left_at) = match drained_at {
+            Some(at) => (HandoffCause::Drain, at),
+            None => (HandoffCause::Forward, self.now),
+        };
         for node in subscribers {
             self.send_gateway(node, ToGateway::FeedEnd { region: id, epoch });
         }
@@ -203,7 +227,7 @@ impl SimCore {
             {
                 let held = std::mem::take(&mut character.early).into_values().collect();
                 character.checkpoint.suspend();
-                self.hold_unplaced(character, fighter, walk, held, self.now);
+                self.hold_unplaced(character, fighter, walk, held, left_at, cause);
             }
         }
     }
@@ -257,15 +281,16 @@ impl SimCore {
         ack: u64,
         walk: Option<(Pos, u64)>,
     ) -> Result<(), AdmitError> {
-        match self.slot_mut(region) {
-            Some(Slot {
-                region: Some(battle),
-                task,
-                health: Health::Well,
-                ..
-            }) if task.claim.held().is_some() => battle.admit(fighter, generation, ack, walk),
-            _ => Err(AdmitError::Outside),
+        if !self.serves(region) {
+            return Err(AdmitError::Outside);
         }
+        let id = CharId(fighter.id.0);
+        match self.slot_mut(region).and_then(|slot| slot.region.as_mut()) {
+            Some(battle) => battle.admit(fighter, generation, ack, walk)?,
+            None => return Err(AdmitError::Outside),
+        }
+        self.has_come(region, id);
+        Ok(())
     }
 
     /// Who holds `region` and can be offered a character, as far as is known.
@@ -298,7 +323,7 @@ impl SimCore {
     }
 
     /// Whoever took `region` gets to know what differs in the regions around it that run here.
-    fn show_borders(&mut self, region: RegionId, holder: &Holder) {
+    pub(super) fn show_borders(&mut self, region: RegionId, holder: &Holder) {
         for beside in self.config.world.clone().neighbours(region) {
             let Some(ours) = self.slot(beside).and_then(|slot| slot.region.as_ref()) else {
                 continue;
@@ -362,6 +387,7 @@ impl SimCore {
         if is_done {
             let next = journal.acked(stamp);
             self.write_objects(next);
+            self.go_on_draining(id);
         } else {
             journal.failed(stamp);
             self.counters.object_writes_failed += 1;
@@ -384,8 +410,9 @@ impl SimCore {
             .filter_map(|&id| {
                 let slot = self.slot(id)?;
                 let journal = slot.journal.as_ref()?;
-                // While a renewal is under way the journal does not know what its seal will hold.
-                Some(if slot.is_served() {
+                // While a renewal is under way the journal does not know what its seal will hold. One that is offered
+                // has nothing outstanding.
+                Some(if slot.is_served() || self.is_offered(id) {
                     journal.flushed_through()
                 } else {
                     0

@@ -187,8 +187,9 @@ impl Member {
             Input::Release { region } => self.sim(sim::Input::Release { region }, turn),
             Input::Load(load) => self.cluster(cluster::Input::Load(load), turn),
             Input::Stop => {
-                self.cluster(cluster::Input::Stop, turn);
+                // Whoever is told where its regions go is to know that it stops.
                 self.sim(sim::Input::Stop, turn);
+                self.cluster(cluster::Input::Stop, turn);
             }
         }
     }
@@ -287,11 +288,10 @@ impl Member {
             cluster::Effect::Retire { region } => {
                 self.give_sim(sim::Input::Retire { region }, turn);
             }
-            // There are no drains yet: it stays, and the cluster core hears so.
-            cluster::Effect::Drain { region, .. } => {
-                let row = None;
-                self.give_sim(sim::Input::Take { region, row }, turn);
+            cluster::Effect::Drain { region, to } => {
+                self.give_sim(sim::Input::Drain { region, to }, turn);
             }
+            cluster::Effect::GiveUp => self.give_sim(sim::Input::GiveUp, turn),
             cluster::Effect::ReadBack { leases } => {
                 self.give_sim(sim::Input::ReadBack { leases }, turn);
             }
@@ -318,6 +318,10 @@ impl Member {
                 cluster::Input::Gone { region, row }
             }
             News::Released { region, number } => cluster::Input::Released { region, number },
+            News::Given { region, row } => {
+                let row = Some(row);
+                cluster::Input::Gone { region, row }
+            }
             News::Suspect { boot } => cluster::Input::Suspect { boot },
             News::Demanded { regions } => cluster::Input::Demanded { regions },
             News::Drained => cluster::Input::Drained,

@@ -76,7 +76,10 @@ impl SimCore {
             return self.order(&from, order);
         };
         let verdict = judge(character, order.session, order.order.seq);
-        let verdict = self.misjudge(verdict);
+        let mut verdict = self.misjudge(verdict);
+        if verdict == Verdict::Apply && self.is_draining(character.region) {
+            verdict = Verdict::Early; // It goes along, or is played when the region goes on.
+        }
         match verdict {
             Verdict::Apply => {
                 self.apply(order, may_pin);
@@ -132,6 +135,14 @@ impl SimCore {
             return;
         }
         character.settle_due = None;
+        self.apply_kept(id);
+    }
+
+    /// Judges the early orders of a character once more.
+    pub(super) fn apply_kept(&mut self, id: CharId) {
+        let Some(character) = self.characters.get_mut(&id) else {
+            return;
+        };
         for order in std::mem::take(&mut character.early).into_values() {
             self.order_owned(order, true);
         }

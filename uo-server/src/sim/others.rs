@@ -104,6 +104,7 @@ impl SimCore {
     pub(super) fn is_dead_now(&mut self, boot: BootId) {
         self.others.is_dead_now(boot);
         self.elsewhere.retain(|_, (_, holder)| holder.boot != boot);
+        self.drain_to_dead(boot);
     }
 
     /// A claim was given up because of this row. If its holder should be dead, somebody has to prove it.

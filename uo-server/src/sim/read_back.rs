@@ -20,6 +20,9 @@ impl SimCore {
     pub(super) fn leases_read_back(&mut self, leases: Vec<(RegionId, ClaimRow)>) {
         self.others.suspect_again();
         for (region, row) in leases {
+            if self.is_draining(region) {
+                continue; // Its own compare-and-set settles that.
+            }
             let mine = self.slot(region).and_then(|slot| slot.task.claim.number());
             match mine {
                 Some(mine) => {

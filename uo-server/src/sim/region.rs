@@ -95,6 +95,13 @@ impl Region {
         }
     }
 
+    /// Its battle for another node to go on with, and who is in it under which generations: they follow by themselves.
+    pub fn copy(&self) -> (Battle, Vec<(CharId, u64)>) {
+        let members = self.members.iter();
+        let players = members.map(|(&char_id, member)| (char_id, member.generation));
+        (self.battle.without_players(), players.collect())
+    }
+
     /// Which.
     pub fn id(&self) -> RegionId {
         self.id

@@ -55,6 +55,17 @@ pub struct Counters {
     pub messages_dropped_fenced: u64,
     /// To sims to which there is no link.
     pub messages_not_linked: u64,
+    /// Regions that were to be handed to another node; that are held there; that it refused; that got no answer.
+    pub drains_begun: u64,
+    pub drains_done: u64,
+    pub drains_refused: u64,
+    pub drains_timed_out: u64,
+    /// Taken back by compare-and-set, and found taken by it.
+    pub drains_reclaimed: u64,
+    pub drains_lost: u64,
+    /// Regions that were taken over from others, and offers of others that were refused here.
+    pub drains_taken: u64,
+    pub drain_offers_refused: u64,
     /// Regions that were taken and stand still, because they ended two boots.
     pub regions_quarantined: u64,
     /// Regions that nobody needed.

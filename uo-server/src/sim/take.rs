@@ -54,9 +54,10 @@ impl SimCore {
         self.take_regions();
     }
 
-    /// Whether a region is about to be served here, if all goes well.
+    /// Whether it will soon be decided who serves a region that is not served here now.
     pub(super) fn is_coming(&self, id: RegionId) -> bool {
-        self.taking.contains(&id) || self.slot(id).is_some_and(|slot| slot.is_wanted)
+        let is_taken = self.taking.contains(&id) || self.is_draining(id);
+        is_taken || self.slot(id).is_some_and(|slot| slot.is_wanted)
     }
 
     pub(super) fn tell_served(&mut self, id: RegionId) {
@@ -93,7 +94,7 @@ impl SimCore {
         }
     }
 
-    fn is_flushed(&self, id: RegionId) -> bool {
+    pub(super) fn is_flushed(&self, id: RegionId) -> bool {
         let journal = self.slot(id).and_then(|slot| slot.journal.as_ref());
         journal.is_none_or(|journal| journal.is_flushed())
     }

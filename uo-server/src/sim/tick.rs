@@ -61,7 +61,15 @@ impl Region {
         self.report = report;
         self.continue_walks();
         self.find_border_crossers();
+        self.show();
+    }
 
+    /// Shows what came after the last step, without another one: it stands still from now on.
+    pub fn show_last(&mut self) {
+        self.show();
+    }
+
+    fn show(&mut self) {
         let shown = Shown {
             battle: &self.battle,
             members: &self.members,

@@ -29,6 +29,10 @@ pub(super) enum Timer {
     Seek(CharId),
     /// Orders that waited for the ones before them wait no longer.
     Settle(CharId),
+    /// A drain may have gone without an answer for too long.
+    Drain(RegionId),
+    /// Nobody took what is still here.
+    EvacuationOver,
     /// The stop has taken long enough.
     StopOver,
 }

@@ -14,21 +14,24 @@ use super::tick::{Panicked, TickOutput, step_all};
 use super::timer::Timer;
 use crate::cluster::claim::Input;
 use crate::identity::NodeName;
+use crate::peer::ToGateway;
 use crate::peer::message::HandoffCause;
-use crate::peer::{ToGateway, ToSim};
 use crate::planted::PlantedBug;
 
 impl SimCore {
     pub(super) fn tick(&mut self, parallel: bool) {
+        self.allow_forwards();
         self.run_timers();
-        // Stop, then flush, then release: a core that stops simulates nothing any more.
-        let simulates = !self.stopping || self.has_bug(PlantedBug::ReleasedBeforeStopped);
+        self.end_gatherings();
+        // Stop, then flush, then release: a core that gives up simulates nothing any more.
+        let simulates = !self.gives_up() || self.has_bug(PlantedBug::ReleasedBeforeStopped);
         if simulates && let Err(Panicked(region)) = self.step(parallel) {
             return self.break_down(region);
         }
         self.ticks += 1;
         self.say_unsaid(None);
         self.tell_everyone_saved();
+        self.go_on_with_drains();
         if self.stopping {
             self.go_on_stopping();
         } else {
@@ -51,6 +54,8 @@ impl SimCore {
                 Timer::Offer(id) => self.offer_is_over(id, due),
                 Timer::Seek(id) => self.seek(id),
                 Timer::Settle(id) => self.settle(id, due),
+                Timer::Drain(id) => self.drain_is_over(id, due),
+                Timer::EvacuationOver => self.give_up(),
                 Timer::StopOver => self.stop_anyway(),
             }
         }
@@ -62,36 +67,46 @@ impl SimCore {
         step_all(&mut regions, parallel)?;
         let mut watchers: BTreeSet<NodeName> = BTreeSet::new();
         for id in running {
-            let slot = self.slot_mut(id);
-            let Some(region) = slot.and_then(|slot| slot.region.as_mut()) else {
-                continue;
-            };
-            let output = region.take_output();
-            for (node, _) in &output.feeds {
-                if !watchers.contains(node) {
-                    watchers.insert(node.clone());
-                }
-            }
-            self.hand_around(id, output);
+            self.hand_around(id, &mut watchers);
         }
+        self.end_feeds(watchers);
+        Ok(())
+    }
+
+    /// Hands around what a region left behind beside its steps.
+    pub(super) fn take_output(&mut self, id: RegionId) {
+        let mut watchers = BTreeSet::new();
+        self.hand_around(id, &mut watchers);
+        self.end_feeds(watchers);
+    }
+
+    /// Nothing more follows for those who were shown something.
+    fn end_feeds(&mut self, watchers: BTreeSet<NodeName>) {
         for node in watchers {
             self.send_gateway(node, ToGateway::FeedsDone);
         }
-        Ok(())
     }
 
     /// Regions that are simulated, in order.
     fn running(&self) -> impl Iterator<Item = RegionId> {
         let ends_late = self.has_bug(PlantedBug::ReleasedBeforeStopped);
         let runs = move |id: &RegionId| {
-            let is_given_up = self.retiring.contains(id);
-            self.serves(*id) && !is_given_up || ends_late
+            let stands_still = self.retiring.contains(id) || self.gathering.contains_key(id);
+            self.serves(*id) && !stands_still || ends_late
         };
         self.open.iter().copied().filter(runs)
     }
 
-    fn hand_around(&mut self, id: RegionId, output: TickOutput) {
+    fn hand_around(&mut self, id: RegionId, watchers: &mut BTreeSet<NodeName>) {
+        let slot = self.slot_mut(id);
+        let Some(region) = slot.and_then(|slot| slot.region.as_mut()) else {
+            return;
+        };
+        let output: TickOutput = region.take_output();
         for (node, message) in output.feeds {
+            if !watchers.contains(&node) {
+                watchers.insert(node.clone());
+            }
             self.send_gateway(node, message);
         }
         self.counters.add_battle(output.counters);
@@ -136,19 +151,20 @@ impl SimCore {
             if let Some(region) = self.slot_mut(owner).and_then(|slot| slot.region.as_mut()) {
                 region.hit(&hits);
             }
-        } else if let Some((epoch, holder)) = self.elsewhere.get(&owner).cloned() {
-            let message = ToSim::ObjectHits {
-                region: owner,
-                epoch,
-                hits,
-            };
-            self.send_sim(holder.node, message);
-        } else {
-            self.counters.hits_dropped += hits.len() as u64;
+        } else if !self.keep_hits(owner, &hits) {
+            self.pass_on_hits(owner, hits);
         }
     }
 
     pub(super) fn object_hits(&mut self, owner: RegionId, epoch: u64, hits: &[ObjectHit]) {
+        if self.keep_hits(owner, hits) {
+            return;
+        }
+        let known = self.elsewhere.get(&owner).map(|(known, _)| *known);
+        if known > Some(epoch) && self.slot(owner).is_some_and(Slot::is_free) {
+            // Whoever sent it does not know yet that it was drained. It goes on to a higher number each time, so not for ever.
+            return self.pass_on_hits(owner, hits.to_vec());
+        }
         let region = self.slot_mut(owner).and_then(|slot| slot.region.as_mut());
         match region.filter(|region| epoch >= region.epoch()) {
             Some(region) => region.hit(hits),

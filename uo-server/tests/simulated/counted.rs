@@ -57,6 +57,12 @@ counts! {
         pub handoffs,
         pub reclaims,
         pub pins,
+        /// Regions handed to others, and those that came to nothing.
+        pub drains,
+        pub drains_refused,
+        pub drains_timed_out,
+        pub drains_reclaimed,
+        pub drains_lost,
         /// Orders that came twice.
         pub duplicates,
         pub renewals,
@@ -75,5 +81,7 @@ counts! {
         pub thaws,
         /// Regions taken from the dead.
         pub takeovers,
+        /// Claims of what a live holder offered.
+        pub drained,
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use uo_server::Millis;
 use uo_server::gateway::core as gateway;
 use uo_server::identity::{Holder, NodeName};
-use uo_server::peer::Message;
+use uo_server::peer::{Message, ToSim};
 use uo_server::sim::member;
 
 use super::node::Node;
@@ -78,6 +78,9 @@ impl Shard {
         } else {
             self.plan.link
         };
+        if let Message::ToSim(ToSim::DrainOffer(offer)) = &message {
+            self.store.offered(offer.region, offer.epoch, to.name());
+        }
         let stall = self.network.stalled_until.saturating_sub(self.now);
         let delay = delay.draw(&mut self.dice) + stall;
         let order = self.network.orders.entry(link).or_default();

@@ -1,12 +1,12 @@
 //! A store that is slow, loses answers and applies late, of which each machine has another time: the real tables behind
 //! it, and every change of a register watched.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use uo_proto::RegionId;
 use uo_server::Millis;
 use uo_server::cluster::core as cluster;
-use uo_server::identity::{BootId, Holder};
+use uo_server::identity::{BootId, Holder, NodeName};
 use uo_server::planted::Planted;
 use uo_server::sim::core as sim;
 use uo_server::sim::member;
@@ -131,6 +131,8 @@ pub struct ModelStore {
     numbers: BTreeMap<Right, u64>,
     /// How often each right changed hands.
     changes: BTreeMap<Right, u64>,
+    /// Under which epochs regions were offered, and to whom.
+    offers: BTreeSet<(RegionId, u64, NodeName)>,
     lives: BTreeMap<BootId, Life>,
     /// What each stamp was used for: equal stamps merge cell by cell, so content may never differ under one.
     stamps: BTreeMap<(Right, Stamp), Request>,
@@ -150,6 +152,7 @@ impl ModelStore {
             late: (0, 0),
             numbers: BTreeMap::new(),
             changes: BTreeMap::new(),
+            offers: BTreeSet::new(),
             lives: BTreeMap::new(),
             stamps: BTreeMap::new(),
             counts: StoreCounts::default(),
@@ -298,6 +301,11 @@ impl ModelStore {
         steps
     }
 
+    /// A region is offered under an epoch: whoever it is offered to may claim it.
+    pub fn offered(&mut self, region: RegionId, epoch: u64, to: NodeName) {
+        self.offers.insert((region, epoch, to));
+    }
+
     /// A request takes effect. What that means, or what it breaks.
     pub fn apply(&mut self, now: Millis, id: u64) -> Result<Option<Happening>, String> {
         let Some(call) = self.calls.get_mut(&id) else {
@@ -335,9 +343,14 @@ impl ModelStore {
                 let Some(holder) = &to.holder else {
                     return Ok(None);
                 };
-                if let (Right::Region(_), Some(before)) = (right, before)
+                if let (Right::Region(region), Some(before)) = (right, before)
                     && before.boot != holder.boot
                 {
+                    let offer = (*region, to.number - 1, holder.node.clone());
+                    if self.offers.contains(&offer) {
+                        self.counts.drained += 1;
+                        return Ok(Some(Happening::Claimed(*right, holder.clone())));
+                    }
                     if self.lives.get(&before.boot) != Some(&Life::Dead) {
                         return Err(format!("{right:?} was claimed from {before:?}, who lives"));
                     }

@@ -194,6 +194,11 @@ impl Shard {
             self.counted.handoffs += counters.handoffs_accepted;
             self.counted.reclaims += counters.handoffs_reclaimed;
             self.counted.pins += counters.pins;
+            self.counted.drains += counters.drains_done;
+            self.counted.drains_refused += counters.drains_refused;
+            self.counted.drains_timed_out += counters.drains_timed_out;
+            self.counted.drains_reclaimed += counters.drains_reclaimed;
+            self.counted.drains_lost += counters.drains_lost;
             self.counted.duplicates += counters.orders_duplicate;
             self.counted.renewals += counters.renewals;
             let standing = sim.counters();

@@ -87,6 +87,12 @@ impl Regions {
         self.step_wanted = true;
     }
 
+    /// This node stops: what it holds is to go.
+    pub(super) fn evacuate(&mut self) {
+        self.placement.begin_evacuation();
+        self.step_wanted = true;
+    }
+
     /// Somebody came, went or changed.
     pub(super) fn look_soon(&mut self) {
         self.leases_wanted = self.leases_wanted.max(Wanted::Soon);
@@ -235,16 +241,24 @@ impl ClusterCore {
             self.regions.placement.set_sims(sims);
             let demand = std::mem::take(&mut self.regions.demand);
             self.with_placement(|placement, around| placement.step(passed_ms, &demand, around));
+            if self.stopping {
+                self.regions.placement.plan_evacuation(&demand);
+            }
             self.regions.demand = demand;
         }
-        if self.stopping {
-            return;
-        }
-        for decided in self.regions.placement.moves() {
+        let moves = match self.stopping {
+            true => self.regions.placement.evacuate(),
+            false => self.regions.placement.moves(),
+        };
+        for decided in moves {
             self.effects.push(match decided {
                 Move::Take(region, row) => Effect::Take { region, row },
                 Move::Drain(region, to) => Effect::Drain { region, to },
             });
+        }
+        if self.stopping && !self.gave_up && self.regions.placement.is_stranded() {
+            self.gave_up = true;
+            self.effects.push(Effect::GiveUp);
         }
     }
 
@@ -261,13 +275,14 @@ impl ClusterCore {
                     node: peer.node.clone(),
                     boot: *boot,
                 };
-                let is_settled = self.is_settled(row) && self.linked.contains(&peer.node);
-                sims.insert(peer.node.clone(), sim(holder, is_settled));
+                let is_linked = self.linked.contains(&peer.node);
+                let is_settled = self.is_settled(row) && is_linked;
+                sims.insert(peer.node.clone(), sim(holder, is_settled, is_linked));
             }
         }
         if !self.stopping {
             let me = self.config.me.clone();
-            sims.insert(me.node.clone(), sim(me, true));
+            sims.insert(me.node.clone(), sim(me, true, true));
         }
         sims.into_values().collect()
     }
@@ -278,6 +293,8 @@ impl ClusterCore {
 
     pub(super) fn region_served(&mut self, region: RegionId, epoch: u64) {
         self.with_placement(|placement, around| placement.served(region, epoch, around));
+        // One that was to go and did not is to go elsewhere.
+        self.regions.step_wanted |= self.stopping;
     }
 
     pub(super) fn region_gone(&mut self, region: RegionId, row: Option<ClaimRow>) {
@@ -327,10 +344,11 @@ impl ClusterCore {
     }
 }
 
-fn sim(holder: Holder, is_settled: bool) -> Sim {
+fn sim(holder: Holder, is_settled: bool, is_linked: bool) -> Sim {
     Sim {
         key: NodeKey::of(&holder.node),
         holder,
         is_settled,
+        is_linked,
     }
 }

@@ -309,7 +309,11 @@ impl World {
                 self.nodes[id].runs = Runs::Not;
             }
             Effect::Retire { region } => self.retire(id, region),
-            Effect::Alive | Effect::Dead { .. } | Effect::Drain { .. } | Effect::Members(_) => {}
+            Effect::Alive
+            | Effect::Dead { .. }
+            | Effect::Drain { .. }
+            | Effect::GiveUp
+            | Effect::Members(_) => {}
         }
     }
 

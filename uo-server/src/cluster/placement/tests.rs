@@ -49,6 +49,7 @@ impl Setup {
                 key: NodeKey::of(&holder.node),
                 holder,
                 is_settled: true,
+                is_linked: true,
             }
         };
         (0..count).map(sim).collect()

@@ -490,7 +490,7 @@ fn a_stop_in_the_middle_of_a_handoff_loses_nobody() {
         _ => Fate::Done,
     });
     shard.hand_over(id, EAST);
-    shard.input(Input::Stop);
+    shard.stop();
     shard.pass(100);
     assert!(!shard.stopped);
     shard.release_messages();

@@ -76,7 +76,7 @@ fn a_stop_writes_and_releases_everything_and_a_restart_finds_it() {
         .iter()
         .map(|name| shard.core.fighter(CharId::of_name(name)).map(|it| it.pos))
         .collect();
-    shard.input(Input::Stop);
+    shard.stop();
     shard.attach("Late", 1, None, 0);
     assert_eq!(shard.attach_refusals(), [AttachRefusal::NotNow]);
     shard.pass(2_000);
@@ -109,7 +109,7 @@ fn a_stop_is_as_fast_as_its_store() {
     shard.begin();
     assert!(shard.core.holds_everything());
     shard.login("Anna", 1);
-    shard.input(Input::Stop);
+    shard.stop();
     shard.tick();
     assert!(shard.stopped);
 }
@@ -129,7 +129,7 @@ fn a_stop_waits_for_object_writes() {
         core.write_objects(write);
         effects.append(&mut core.effects);
     });
-    shard.input(Input::Stop);
+    shard.stop();
     shard.pass(1_000);
     assert!(!shard.stopped);
     assert!(leases(&mut shard)[0].holder.is_some());
@@ -143,7 +143,7 @@ fn a_stop_ends_even_if_the_store_does_not_answer() {
     let mut shard = Shard::running();
     shard.login("Anna", 1);
     shard.requests_are(|_| Fate::LostUnknown);
-    shard.input(Input::Stop);
+    shard.stop();
     shard.pass(29_000);
     assert!(!shard.stopped);
     shard.pass(2_000);
@@ -161,7 +161,7 @@ fn a_stop_in_the_middle_of_everything_comes_to_its_end() {
         }
     });
     shard.begin();
-    shard.input(Input::Stop);
+    shard.stop();
     shard.requests_are(|_| Fate::Done);
     shard.release_requests();
     shard.pass(1_000);

@@ -4,9 +4,11 @@
 
 mod attach;
 mod checkpoint;
+mod drain;
 mod handoff;
 mod lifecycle;
 mod order;
+mod pair;
 mod regions;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -144,6 +146,12 @@ impl Shard {
         shard.begin();
         assert!(shard.core.holds_everything());
         shard
+    }
+
+    /// What a cluster core does for the last node there is: it stops, and nobody takes what it has.
+    fn stop(&mut self) {
+        self.input(Input::Stop);
+        self.input(Input::GiveUp);
     }
 
     fn input(&mut self, input: Input) {
@@ -301,33 +309,7 @@ impl Shard {
 
     /// Puts a character at rest into the store.
     fn put_character(&mut self, name: &str, pos: Pos) -> CharId {
-        let char_id = CharId::of_name(name);
-        let row = CharacterRow {
-            generation: 1,
-            fighter: Fighter::new(char_id, name, pos),
-            session: 0,
-            last_order: 0,
-            last_private: 0,
-            privates: Vec::new(),
-        };
-        let write = Request::CharacterSeal {
-            char_id,
-            number: 1,
-            row: Some(row::encode(&row)),
-        };
-        let own = Request::ClaimCas {
-            right: Right::Character(char_id),
-            seen: None,
-            to: ClaimRow {
-                holder: None,
-                number: 1,
-                nonce: Nonce(1),
-            },
-        };
-        for request in [write, own] {
-            self.tables.apply(0, &request).expect("the tables take it");
-        }
-        char_id
+        put_character(&mut self.tables, name, pos)
     }
 
     /// A character of `name` logged in on the western side of the border with the east, where both arenas reach.
@@ -439,6 +421,37 @@ impl Shard {
     fn last_order_of(&self, id: CharId) -> Option<u64> {
         Some(self.core.characters.get(&id)?.last_order)
     }
+}
+
+/// Puts a character at rest into a store.
+fn put_character(tables: &mut Tables, name: &str, pos: Pos) -> CharId {
+    let char_id = CharId::of_name(name);
+    let row = CharacterRow {
+        generation: 1,
+        fighter: Fighter::new(char_id, name, pos),
+        session: 0,
+        last_order: 0,
+        last_private: 0,
+        privates: Vec::new(),
+    };
+    let write = Request::CharacterSeal {
+        char_id,
+        number: 1,
+        row: Some(row::encode(&row)),
+    };
+    let own = Request::ClaimCas {
+        right: Right::Character(char_id),
+        seen: None,
+        to: ClaimRow {
+            holder: None,
+            number: 1,
+            nonce: Nonce(1),
+        },
+    };
+    for request in [write, own] {
+        tables.apply(0, &request).expect("the tables take it");
+    }
+    char_id
 }
 
 fn is_open(world: World, pos: Pos) -> bool {

@@ -9,6 +9,9 @@ use super::*;
 pub(super) const ONE: usize = 0;
 pub(super) const TWO: usize = 1;
 
+/// What becomes of what is asked by, or sent to, one of the two.
+type Fates<T> = Box<dyn FnMut(usize, &T) -> Fate>;
+
 /// Two sims, of which the first begins with every region.
 pub(super) struct Pair {
     pub(super) cores: [SimCore; 2],
@@ -17,8 +20,8 @@ pub(super) struct Pair {
     gateway: Holder,
     /// What the gateway was sent by whom, oldest first; feeds left out.
     pub(super) mail: Vec<(usize, ToGateway)>,
-    fate_of_request: Box<dyn FnMut(usize, &Request) -> Fate>,
-    fate_of_message: Box<dyn FnMut(usize, &ToSim) -> Fate>,
+    fate_of_request: Fates<Request>,
+    fate_of_message: Fates<ToSim>,
     kept_requests: VecDeque<(usize, Ticket, Request)>,
     kept_messages: VecDeque<(usize, Holder, ToSim)>,
     /// Every message between the two, and to whom it was.

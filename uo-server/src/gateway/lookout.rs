@@ -100,6 +100,7 @@ impl Lookout {
                 | cluster::Effect::Take { .. }
                 | cluster::Effect::Retire { .. }
                 | cluster::Effect::Drain { .. }
+                | cluster::Effect::GiveUp
                 | cluster::Effect::ReadBack { .. }
                 | cluster::Effect::WantBoot
                 | cluster::Effect::Reborn { .. } => {}

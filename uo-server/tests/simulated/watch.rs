@@ -86,7 +86,8 @@ impl Shard {
         // One that is being given up stands still.
         let place = (running.epoch, running.ticks);
         let before = self.watch.ticks.insert((index, running.id), place);
-        let has_ticked = before != Some(place);
+        // One that was handed on before its first tick never ran here.
+        let has_ticked = running.ticks > 0 && before != Some(place);
         if has_ticked {
             let row = self.store.claim(Right::Region(running.id));
             if !is_of(row.as_ref(), me, running.epoch) {

@@ -13,6 +13,8 @@ use crate::node::{Look, Node, Sample, Watch};
 const CALM: Duration = Duration::from_millis(200);
 /// How often when every millisecond counts.
 const CLOSE: Duration = Duration::from_millis(20);
+/// For how long nothing may have moved: longer than a sim has to be there before regions are handed to it.
+const STEADY_MS: u64 = 7_000;
 /// Violations that are kept; the first ones tell most.
 const VIOLATIONS_MAX: usize = 100;
 
@@ -142,6 +144,32 @@ impl Fleet {
             self.describe(regions)
         );
         Ok(())
+    }
+
+    /// Watches until the cluster is whole and no region has changed its node for so long that nobody hands on any more: what
+    /// a sim starts with is moved to it only after it has been there for a while.
+    pub async fn steady(&mut self, regions: usize, within: Duration) -> anyhow::Result<()> {
+        let deadline = self.now_ms() + within.as_millis() as u64;
+        loop {
+            let left = deadline.saturating_sub(self.now_ms());
+            self.settle(regions, Duration::from_millis(left)).await?;
+            let before = self.assignment();
+            let changed = self.until(STEADY_MS, |fleet, _| {
+                fleet.ended().is_some() || fleet.assignment() != before
+            });
+            if changed.await.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Which regions each node serves.
+    fn assignment(&self) -> Vec<BTreeSet<RegionId>> {
+        let served = |node| {
+            let look = self.look(node);
+            look.map_or_else(BTreeSet::new, |look| look.regions.keys().copied().collect())
+        };
+        (0..self.nodes.len()).map(served).collect()
     }
 
     fn is_settled(&self, asked_after: u64, regions: usize) -> bool {

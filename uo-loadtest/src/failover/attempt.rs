@@ -104,7 +104,7 @@ impl<'a> Attempt<'a> {
                 self.wake_up(fleet, victim, wake).await?
             }
         };
-        fleet.settle(self.regions, WHOLE_WITHIN).await?;
+        fleet.steady(self.regions, WHOLE_WITHIN).await?;
         Ok(Outcome {
             number: self.number,
             sim: fleet.nodes[victim].name().to_owned(),

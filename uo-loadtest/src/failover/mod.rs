@@ -107,7 +107,7 @@ async fn failovers(arguments: Arguments) -> anyhow::Result<bool> {
     for node in &mut fleet.nodes {
         node.start()?;
     }
-    fleet.settle(regions, WHOLE_WITHIN).await?;
+    fleet.steady(regions, WHOLE_WITHIN).await?;
     println!("{regions} regions are held by {} sims", arguments.sims);
     let mut report = Report::new(&arguments, regions);
     let mut dice = Dice::new(arguments.seed);

@@ -3,6 +3,7 @@
 //! Reading order:
 //! - [`swarm`]: protocol bots against running gateways, with latencies taken at the client;
 //! - [`crash`]: kills a server under load and holds it to its promises; [`proof`]: what was promised;
+//! - [`inproc`]: a whole cluster in this process, to play on;
 //! - [`failover`]: loses sims of a cluster, and measures until others hold their regions;
 //! - [`outage`]: the whole database stands still, and with it the world;
 //! - [`node`], [`fleet`]: server processes, and watching them; [`database`]: pausing the one under them;
@@ -20,6 +21,7 @@ mod dice;
 mod failover;
 mod fleet;
 mod http;
+mod inproc;
 mod interrupt;
 mod judge;
 mod node;
@@ -51,6 +53,8 @@ enum Command {
     Failover(failover::Arguments),
     /// Pauses the whole database under a world in which people fight, and checks that nothing is lost by it.
     Outage(outage::Arguments),
+    /// A whole cluster in this process, for bots to play on.
+    Inproc(inproc::Arguments),
     /// A TCP proxy that delays what passes through it, until it is told to stop.
     Proxy(proxy::Arguments),
 }
@@ -61,6 +65,7 @@ fn main() -> ExitCode {
         Command::Crash(arguments) => crash::run(arguments),
         Command::Failover(arguments) => failover::run(arguments),
         Command::Outage(arguments) => outage::run(arguments),
+        Command::Inproc(arguments) => inproc::run(arguments),
         Command::Proxy(arguments) => proxy::run(arguments),
     };
     match outcome {

@@ -10,6 +10,7 @@ use anyhow::{Context, bail, ensure};
 use clap::Parser;
 use serde_json::Value;
 use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 use uo_proto::RegionId;
 use uo_server::config::{Args, Config};
@@ -38,8 +39,33 @@ pub struct Cluster {
 
 struct Running {
     node: Node,
-    /// Its tasks and sockets, which end when it does.
-    runtime: Runtime,
+    home: Home,
+}
+
+/// The runtime of a node: its tasks and sockets, which end when this is dropped.
+struct Home(Option<Runtime>);
+
+impl Home {
+    fn new() -> std::io::Result<Home> {
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(1).enable_all().build()?;
+        Ok(Home(Some(runtime)))
+    }
+
+    fn spawn<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
+        self.0.as_ref().expect("it is not dropped yet").spawn(work)
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 impl Cluster {
@@ -120,38 +146,27 @@ impl Cluster {
     /// Starts a node.
     pub async fn start(&mut self, name: &str) -> anyhow::Result<()> {
         ensure!(!self.running.contains_key(name), "{name} runs already");
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()?;
+        let home = Home::new()?;
         let starting = start_node_with(self.configs[name].clone(), self.store.clone());
-        let started = runtime.spawn(starting).await?;
-        match started.with_context(|| format!("{name} cannot start")) {
-            Ok(node) => {
-                self.running.insert(name.into(), Running { node, runtime });
-                Ok(())
-            }
-            Err(error) => {
-                runtime.shutdown_background();
-                Err(error)
-            }
-        }
+        let started = home.spawn(starting).await?;
+        let node = started.with_context(|| format!("{name} cannot start"))?;
+        self.running.insert(name.into(), Running { node, home });
+        Ok(())
     }
 
     /// Ends a node without a word: its sockets are cut, its threads stop where they are.
     pub async fn kill(&mut self, name: &str) -> anyhow::Result<()> {
-        let running = self.take(name)?;
-        running.runtime.shutdown_background();
-        running.node.crash().await;
+        let Running { node, home } = self.take(name)?;
+        drop(home);
+        node.crash().await;
         Ok(())
     }
 
     /// Stops a node in order.
     pub async fn stop(&mut self, name: &str) -> anyhow::Result<()> {
-        let running = self.take(name)?;
-        let stopped = running.runtime.spawn(running.node.stop()).await;
-        running.runtime.shutdown_background();
-        stopped?.with_context(|| format!("the stop of {name}"))
+        let Running { node, home } = self.take(name)?;
+        let stopped = home.spawn(node.stop()).await?;
+        stopped.with_context(|| format!("the stop of {name}"))
     }
 
     fn take(&mut self, name: &str) -> anyhow::Result<Running> {
@@ -212,7 +227,7 @@ impl Cluster {
             let mut held = 0;
             let mut waits_for = None;
             for (name, running) in &self.running {
-                let admin = running.node.admin.to_string();
+                let admin = format!("http://{}", running.node.admin);
                 let state: Value = serde_json::from_str(&http::get(&admin, "/state?fresh").await?)?;
                 held += state["sim"]["regions"].as_array().map_or(0, Vec::len);
                 if state["ready"] != true {

@@ -591,12 +591,10 @@ impl Rig {
 
     /// The orders that the sim was sent, by number.
     pub fn orders_sent(&mut self) -> Vec<u64> {
-        let orders = self.sent.iter().filter_map(|message| match message {
+        let seq = |message| match message {
             ToSim::Order(order) => Some(order.order.seq),
             _ => None,
-        });
-        let orders = orders.collect();
-        self.sent.clear();
-        orders
+        };
+        self.sent.drain(..).filter_map(seq).collect()
     }
 }

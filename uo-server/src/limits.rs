@@ -156,6 +156,8 @@ pub const PEER_REFUSALS_TOLD_MAX: usize = 1_024;
 pub const PEER_WAITING_MAX: usize = 64 * 1024;
 /// Messages queued for one node that are replaced, merged, or dropped when there are more.
 pub const PEER_KEYED_MAX: usize = 64 * 1024;
+/// Bytes, by a guess at each message, that are queued for one node; then it is as if there were too many messages.
+pub const PEER_QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Events kept of feed frames that were merged because a node reads slowly.
 pub const PEER_FEED_EVENTS_MAX: usize = 1_024;
 /// Regions in one merged hint about leases.
@@ -173,6 +175,9 @@ pub const FENCE_MS: u64 = 2_000;
 pub const BEAT_MS: u64 = 400;
 /// After this long without an answer a beat has failed.
 pub const BEAT_TIMEOUT_MS: u64 = 400;
+/// A newcomer that has seen another boot of its name move so often takes it for a running process. Less can be what a
+/// killed one left behind; more would outlast its patience: each move begins its watch anew.
+pub const NAMESAKE_MOVES: u64 = 3;
 /// How often a node reads who else beats.
 pub const NODES_READ_MS: u64 = 200;
 /// How long a boot's row must stand still to be presumed gone.
@@ -306,5 +311,6 @@ const _: () = assert!(STORE_KEEPALIVE_MS + STORE_KEEPALIVE_TIMEOUT_MS < FENCE_MS
 const _: () = assert!(OBJECT_WRITE_ROWS_MAX <= SEAL_BATCH_ROWS_MAX);
 const _: () = assert!(2 * PEER_PING_MS < PEER_SILENT_MS && PEER_SILENT_MS < GONE_MS);
 const _: () = assert!(PEER_GREETING_BYTES_MAX < PEER_FRAME_BYTES_MAX);
+const _: () = assert!(PEER_FRAME_BYTES_MAX < PEER_QUEUE_BYTES_MAX);
 const _: () = assert!(PEER_GREETING_BYTES_MAX > 16 * NAME_BYTES_MAX);
 const _: () = assert!(SESSION_ORDERS_MAX < PEER_WAITING_MAX);

@@ -21,4 +21,5 @@ mod cluster {
     mod names;
     mod partition;
     mod single;
+    mod versions;
 }

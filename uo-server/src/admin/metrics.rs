@@ -182,6 +182,11 @@ fn peers(registry: &mut Registry, links: &TcpTransport) {
             &counts.not_linked,
         ),
         (
+            "peer_messages_too_new",
+            "Messages that their receiver's version does not know",
+            &counts.too_new,
+        ),
+        (
             "peer_messages_too_long",
             "Messages that no frame can hold",
             &counts.too_long,

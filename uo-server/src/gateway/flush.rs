@@ -52,7 +52,7 @@ impl GatewayCore {
                 return false;
             };
             let Some(conn) = session.conn.filter(|_| session.greeting == Greeting::Done) else {
-                // A snapshot will show it all.
+                // A snapshot will show it all, and a delta behind it which orders were taken.
                 session.sight.looks = 0;
                 session.sight.is_queued = false;
                 return false;

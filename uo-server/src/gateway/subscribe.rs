@@ -425,6 +425,8 @@ impl GatewayCore {
             self.unsnapped.remove(&key);
             self.sessions[key].greeting = Greeting::Done;
             self.sessions[key].sight.wants_snapshot = true;
+            // No snapshot tells which orders were taken since the welcome.
+            self.mark(key, look::ACK);
         }
     }
 

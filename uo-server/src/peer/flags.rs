@@ -73,6 +73,9 @@ pub struct PeerConfig {
     pub advertise: Option<String>,
     /// What they have to prove to know.
     pub secret: Secret,
+    /// The versions of the messages that this node offers to speak: the oldest and the newest. Fewer than it knows only in
+    /// tests, where it stands for a node that is not upgraded yet.
+    pub versions: (u16, u16),
 }
 
 impl PeerConfig {
@@ -81,8 +84,8 @@ impl PeerConfig {
         Presence {
             hello: Hello {
                 cluster: self.cluster.clone(),
-                version_min: VERSION_MIN,
-                version_max: VERSION,
+                version_min: self.versions.0,
+                version_max: self.versions.1,
                 holder: me,
                 role,
             },
@@ -139,6 +142,7 @@ impl PeerArgs {
             listen,
             advertise: self.peer_advertise.clone(),
             secret,
+            versions: (VERSION_MIN, VERSION),
         }))
     }
 

@@ -1,12 +1,12 @@
 //! The way from the cores' threads to the task that writes to one peer, and what is counted of all of them.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::{Notify, mpsc};
 
 use super::Message;
-use super::connection::{Ended, Skipped};
+use super::connection::{Ended, Proven, Skipped};
 use super::outbound::{Bounds, Outbound, Pushed};
 use super::wire::{self, Packet};
 use crate::identity::BootId;
@@ -29,6 +29,8 @@ pub struct Counts {
     pub dropped: AtomicU64,
     /// Messages for a node to which there was no link, or whose link was lost while they waited.
     pub not_linked: AtomicU64,
+    /// Messages that the receiver's version does not know.
+    pub too_new: AtomicU64,
     /// Messages that are longer than a frame may be.
     pub too_long: AtomicU64,
     /// Links cut because their node did not read.
@@ -61,6 +63,8 @@ pub struct Lane {
     /// Its peer knows that this is the link: messages may be written.
     open: AtomicBool,
     closer: mpsc::Sender<Ended>,
+    /// Who it leads to, once that is proven.
+    peer: OnceLock<Proven>,
 }
 
 impl Lane {
@@ -71,6 +75,7 @@ impl Lane {
             bell: Notify::new(),
             open: AtomicBool::new(false),
             closer,
+            peer: OnceLock::new(),
         }
     }
 
@@ -89,6 +94,17 @@ impl Lane {
             }
         }
         self.bell.notify_one();
+    }
+
+    /// It leads to this peer.
+    pub(super) fn leads_to(&self, peer: Proven) {
+        // It does so for ever.
+        let _ = self.peer.set(peer);
+    }
+
+    /// Who it leads to; none before it is linked.
+    pub fn peer(&self) -> Option<&Proven> {
+        self.peer.get()
     }
 
     /// Ends its connection, for the first reason that was given; whether this was the first.

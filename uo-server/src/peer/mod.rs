@@ -4,7 +4,7 @@
 //! - [`message`]: what is said; this file: what carries it; [`local`]: inside one process;
 //! - [`wire`]: frames; [`proof`]: who is there; [`connection`]: one connection, from greeting to end;
 //! - [`links`]: the one link of each pair, dialing, and what takes whose place;
-//! - [`rule`], [`merge`], [`outbound`]: what waits for a slow node, and what becomes of it;
+//! - [`rule`], [`merge`], [`weight`], [`outbound`]: what waits for a slow node, and what becomes of it;
 //! - [`lane`], [`socket`], [`tcp`]: the sockets around all that; [`flags`]: who is let in, and where.
 
 pub mod connection;
@@ -21,6 +21,7 @@ pub mod rule;
 mod samples;
 mod socket;
 pub mod tcp;
+pub mod weight;
 pub mod wire;
 
 pub use links::PeerAddress;

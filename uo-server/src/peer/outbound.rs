@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use super::Message;
 use super::merge::{Merged, merge};
 use super::rule::{Key, Rule, rule};
+use super::weight::weight;
 use crate::identity::BootId;
-use crate::limits::{PEER_KEYED_MAX, PEER_WAITING_MAX};
+use crate::limits::{PEER_KEYED_MAX, PEER_QUEUE_BYTES_MAX, PEER_WAITING_MAX};
 
 /// A bounded queue that follows the [`rule`] of each message.
 #[derive(Clone, Debug)]
@@ -17,6 +18,8 @@ pub struct Outbound {
     /// Where the one message of a key is.
     places: BTreeMap<Key, u64>,
     next: u64,
+    /// About how much all of them are.
+    bytes: usize,
     bounds: Bounds,
 }
 
@@ -27,6 +30,8 @@ pub struct Bounds {
     pub waiting_max: usize,
     /// Messages that have a key.
     pub keyed_max: usize,
+    /// About how many bytes all of them are.
+    pub bytes_max: usize,
 }
 
 impl Default for Bounds {
@@ -34,6 +39,7 @@ impl Default for Bounds {
         Bounds {
             waiting_max: PEER_WAITING_MAX,
             keyed_max: PEER_KEYED_MAX,
+            bytes_max: PEER_QUEUE_BYTES_MAX,
         }
     }
 }
@@ -42,6 +48,7 @@ impl Default for Bounds {
 struct Item {
     from: BootId,
     key: Option<Key>,
+    bytes: usize,
     message: Message,
 }
 
@@ -65,6 +72,7 @@ impl Outbound {
             items: BTreeMap::new(),
             places: BTreeMap::new(),
             next: 0,
+            bytes: 0,
             bounds,
         }
     }
@@ -74,7 +82,8 @@ impl Outbound {
         match rule(&message) {
             Rule::Waits => {
                 let ends_feed = feed_end(&message);
-                if self.items.len() - self.keyed() >= self.bounds.waiting_max {
+                let is_full = self.items.len() - self.keyed() >= self.bounds.waiting_max;
+                if is_full || self.is_heavy() {
                     return Pushed::Overflow;
                 }
                 self.append(from, None, message);
@@ -86,8 +95,8 @@ impl Outbound {
             }
             Rule::Replaces(key) => {
                 let older = self.places.remove(&key);
-                let replaced = older.and_then(|at| self.items.remove(&at)).is_some();
-                match replaced {
+                let replaced = older.and_then(|at| self.remove(at));
+                match replaced.is_some() {
                     true => {
                         self.append(from, Some(key), message);
                         Pushed::Combined
@@ -99,11 +108,16 @@ impl Outbound {
                 let older = self.places.get(&key);
                 let older = older.and_then(|at| self.items.get_mut(at));
                 let message = match older.filter(|older| older.from == from) {
-                    Some(older) => match merge(&mut older.message, message) {
-                        Merged::Both => return Pushed::Combined,
-                        Merged::Gap => return Pushed::Dropped,
-                        Merged::Apart(message) => message,
-                    },
+                    Some(older) => {
+                        let merged = merge(&mut older.message, message);
+                        let before = std::mem::replace(&mut older.bytes, weight(&older.message));
+                        self.bytes = self.bytes + older.bytes - before;
+                        match merged {
+                            Merged::Both => return Pushed::Combined,
+                            Merged::Gap => return Pushed::Dropped,
+                            Merged::Apart(message) => message,
+                        }
+                    }
                     None => message,
                 };
                 self.append_keyed(from, key, message)
@@ -113,7 +127,8 @@ impl Outbound {
 
     /// The next message to send, and the boot that sends it.
     pub fn pop(&mut self) -> Option<(BootId, Message)> {
-        let (at, item) = self.items.pop_first()?;
+        let (&at, _) = self.items.first_key_value()?;
+        let item = self.remove(at)?;
         if let Some(key) = item.key
             && self.places.get(&key) == Some(&at)
         {
@@ -137,10 +152,21 @@ impl Outbound {
         self.places.len()
     }
 
+    /// One more message is let in while it is not: a long one may go beyond the bound, and then it is the last.
+    fn is_heavy(&self) -> bool {
+        self.bytes >= self.bounds.bytes_max
+    }
+
+    fn remove(&mut self, at: u64) -> Option<Item> {
+        let item = self.items.remove(&at)?;
+        self.bytes -= item.bytes;
+        Some(item)
+    }
+
     fn append_keyed(&mut self, from: BootId, key: Key, message: Message) -> Pushed {
         // Some have lost their key to a newer one that could not be combined with them.
         let is_full = self.items.len() >= self.bounds.waiting_max + self.bounds.keyed_max;
-        if is_full || self.keyed() >= self.bounds.keyed_max {
+        if is_full || self.is_heavy() || self.keyed() >= self.bounds.keyed_max {
             return Pushed::Dropped;
         }
         self.append(from, Some(key), message);
@@ -153,7 +179,15 @@ impl Outbound {
         if let Some(key) = key {
             self.places.insert(key, at);
         }
-        self.items.insert(at, Item { from, key, message });
+        let bytes = weight(&message);
+        self.bytes += bytes;
+        let item = Item {
+            from,
+            key,
+            bytes,
+            message,
+        };
+        self.items.insert(at, item);
     }
 }
 

@@ -15,10 +15,11 @@ use crate::identity::Holder;
 use crate::limits::SECRET_BYTES_MIN;
 use crate::store::row::Role;
 
-/// The version of the messages between nodes that this build speaks.
-pub const VERSION: u16 = 1;
-/// The oldest one that it understands: the one before, once there is one.
-pub const VERSION_MIN: u16 = 1;
+/// The version of the messages between nodes that this build speaks. What is new in it: regions are drained, and crossings
+/// tell how long they took.
+pub const VERSION: u16 = 2;
+/// The oldest one that it understands: the one before, so that a cluster can be upgraded node by node.
+pub const VERSION_MIN: u16 = VERSION - 1;
 
 /// Random, and used once.
 pub type Nonce = [u8; 32];

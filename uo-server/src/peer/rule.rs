@@ -98,6 +98,29 @@ fn gateway_rule(message: &ToGateway) -> Rule {
     }
 }
 
+/// The version of the messages that brought this one. Whoever speaks an older one is not sent it.
+pub fn since(message: &Message) -> u16 {
+    match message {
+        Message::ToSim(
+            ToSim::DrainOffer(_) | ToSim::DrainReady { .. } | ToSim::DrainAbort { .. },
+        ) => 2,
+        _ => 1,
+    }
+}
+
+/// What a node of an older version would say to a message that it does not know, if it could: nobody has to wait for an
+/// answer that never comes.
+pub fn declined(message: &Message) -> Option<Message> {
+    let Message::ToSim(ToSim::DrainOffer(offer)) = message else {
+        return None;
+    };
+    Some(Message::ToSim(ToSim::DrainAbort {
+        region: offer.region,
+        epoch: offer.epoch,
+        reason: "it speaks a version that knows no drains".into(),
+    }))
+}
+
 /// Every kind of packet and message, as the wire names it.
 pub const KINDS: &[&str] = &[
     "Hello",

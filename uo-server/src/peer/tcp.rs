@@ -20,6 +20,7 @@ use super::links::{self, ConnId, Effect, Input, Links, PeerAddress};
 use super::local::LocalTransport;
 use super::outbound::Bounds;
 use super::proof::{Hello, Secret};
+use super::rule::{declined, since};
 use super::socket::{Endpoint, Event};
 use super::{Message, Transport};
 use crate::clock::Clock;
@@ -115,6 +116,18 @@ impl TcpTransport {
         Value::Array(peers.collect())
     }
 
+    /// A node that is not upgraded yet is not sent what it does not know, and whoever waits for its answer gets one.
+    fn send_over(&self, lane: &Lane, from: &Holder, message: Message) {
+        let older = lane.peer().filter(|peer| peer.version < since(&message));
+        let Some(peer) = older else {
+            return lane.push(from.boot, message, &self.counts);
+        };
+        add(&self.counts.too_new, 1);
+        if let Some(answer) = declined(&message) {
+            self.local.send(&peer.holder, self.local.me(), answer);
+        }
+    }
+
     fn seen(&self) -> MutexGuard<'_, (links::Counters, Vec<Proven>)> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -138,7 +151,7 @@ impl Transport for TcpTransport {
         }
         let routes = self.routes.read().unwrap_or_else(PoisonError::into_inner);
         match routes.get(to) {
-            Some(lane) => lane.push(from.boot, message, &self.counts),
+            Some(lane) => self.send_over(lane, from, message),
             None => add(&self.counts.not_linked, 1),
         }
     }
@@ -235,6 +248,7 @@ impl Keeper {
                 Effect::Admit { conn, peer } => {
                     if let Some(known) = self.conns.get_mut(&conn) {
                         let lane = Some(known.lane.clone());
+                        known.lane.leads_to(peer.clone());
                         admitted.extend(known.admitted.take());
                         self.transport.route(peer.holder.node.clone(), lane);
                     }

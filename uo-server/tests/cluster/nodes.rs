@@ -17,7 +17,7 @@ use uo_server::identity::{BootId, Holder, Nonce};
 use uo_server::limits::REGIONS_ALWAYS_RUNNING_MAX;
 use uo_server::node::{Node, start_node_with};
 use uo_server::peer::flags::PeerConfig;
-use uo_server::peer::proof::Secret;
+use uo_server::peer::proof::{Secret, VERSION, VERSION_MIN};
 use uo_server::store::any::AnyStore;
 use uo_server::store::mem::MemStore;
 use uo_server::store::row::Role;
@@ -116,7 +116,7 @@ impl Cluster {
 
     /// Every region was held by a boot that is no more. Until that is certain the sims that start can only look on, and by
     /// then they know each other: each takes its share, where the first would take everything.
-    async fn leave_to_heirs(&self) {
+    pub async fn leave_to_heirs(&self) {
         if self.is_demand_driven() {
             return;
         }
@@ -160,6 +160,7 @@ impl Cluster {
             listen: free,
             advertise: None,
             secret: Secret::parse(SECRET).expect("long enough"),
+            versions: (VERSION_MIN, VERSION),
         });
         config
     }
@@ -345,6 +346,15 @@ impl Cluster {
             .iter()
             .filter_map(|peer| peer["node"].as_str().map(String::from))
             .collect()
+    }
+
+    /// The versions that a node speaks with others, by their names.
+    pub async fn versions(&self, name: &str) -> BTreeMap<String, u64> {
+        let state = self.state(name).await;
+        let peers = state["peers"].as_array().cloned().unwrap_or_default();
+        let version =
+            |peer: &Value| Some((peer["node"].as_str()?.to_owned(), peer["version"].as_u64()?));
+        peers.iter().filter_map(version).collect()
     }
 
     /// The regions that a sim runs.

@@ -69,10 +69,17 @@ impl Player {
         let deadline = Instant::now() + PATIENCE;
         while !is_so(self) {
             let Ok(event) = timeout_at(deadline, self.client.next()).await else {
+                let (ack, waiting) = (
+                    self.client.world().ack(),
+                    self.client.session().orders_waiting(),
+                );
                 panic!(
-                    "{} waited in vain: {what}; it is at {:?}",
+                    "{} waited in vain: {what}; it is at {:?}, in view {}, {} answers, ack {ack}, {waiting} orders wait, told {:?}",
                     self.name,
-                    self.pos()
+                    self.pos(),
+                    self.is_in_view(),
+                    self.answers,
+                    self.told
                 );
             };
             self.take(event);

@@ -8,6 +8,7 @@ use super::own::Phase;
 use super::{Age, ClusterCore, Effect, ExitReason, Member};
 use crate::cluster::observer::{Says, Sighting};
 use crate::identity::{BootId, Holder, NodeName};
+use crate::limits::NAMESAKE_MOVES;
 use crate::store::row::{self, NodeRow, NodeState, Role};
 use crate::store::{Reply, Request, StoreError};
 
@@ -144,7 +145,9 @@ impl ClusterCore {
                 .is_some_and(|known| known.moves != peer.moves)
         };
         if self.phase == Phase::Watching {
-            if let Some((other, _)) = namesakes.iter().find(|(boot, peer)| moved(boot, peer)) {
+            // Of a process that was killed a beat may still be on its way; one that lives goes on beating.
+            let lives = |peer: &Peer| peer.moves >= NAMESAKE_MOVES;
+            if let Some((other, _)) = namesakes.iter().find(|(_, peer)| lives(peer)) {
                 let other = *other;
                 return self.finish(ExitReason::NameTaken { other });
             }

@@ -211,7 +211,7 @@ fn a_sim_that_is_cut_off_freezes_and_is_replaced() {
 fn a_second_process_of_a_name_exits_before_it_writes() {
     let mut world = cluster(8, 2);
     let second = world.start("sim-0");
-    world.run(1_000);
+    world.run(2_000);
     assert!(matches!(
         world.nodes[second].exit,
         Some(ExitReason::NameTaken { .. })
@@ -251,6 +251,47 @@ fn a_restart_waits_for_the_row_of_its_predecessor_to_stand_still() {
     assert_eq!(world.unserved(), []);
     assert_eq!(world.nodes[next].core.own_row().starts, 2);
     check(&world);
+}
+
+/// Red when a single move of its predecessor's row ends a newcomer: a supervisor that restarts what was killed would then
+/// find it gone again.
+#[test]
+fn what_a_killed_process_left_on_its_way_does_not_end_its_successor() {
+    let mut world = cluster(10, 1);
+    world.nodes[0].runs = Runs::Not;
+    let next = world.start("sim-0");
+    world.run(600);
+    for _ in 0..2 {
+        beat_for(&mut world, 0);
+        world.run(300);
+    }
+    assert!(world.nodes[next].core.observe().watching);
+    world.run(4_000);
+    assert_eq!(world.nodes[next].exit, None);
+    assert_eq!(world.unserved(), []);
+    check(&world);
+}
+
+/// A beat of that node takes effect now, whenever it was sent.
+fn beat_for(world: &mut World, id: usize) {
+    let Holder { node, boot } = world.nodes[id].core.me().clone();
+    let Ok(Reply::Nodes(rows)) = world.tables.apply(world.now, &Request::NodesRead) else {
+        panic!("it can be read");
+    };
+    let found = rows.into_iter().find(|(_, of, _)| *of == boot);
+    let (_, _, bytes) = found.expect("it has beaten before");
+    let mut row: crate::store::row::NodeRow =
+        crate::store::row::decode(&bytes).expect("it is a row");
+    row.beat += 1;
+    let request = Request::NodeBeat {
+        node,
+        boot,
+        beat: row.beat,
+        row: crate::store::row::encode(&row),
+        ttl_s: 3_600,
+    };
+    let done = world.tables.apply(world.now, &request);
+    assert!(done.is_ok());
 }
 
 #[test]

@@ -16,6 +16,7 @@ fn queue() -> Outbound {
     Outbound::new(Bounds {
         waiting_max: 4,
         keyed_max: 3,
+        ..Bounds::default()
     })
 }
 
@@ -224,4 +225,43 @@ fn a_queue_is_bounded_whatever_comes() {
             assert!(queue.len() <= 7);
         }
     }
+}
+
+/// Red when only messages are counted, or when what was sent still counts.
+#[test]
+fn a_queue_is_bounded_by_bytes_as_well() {
+    let mut queue = Outbound::new(Bounds {
+        bytes_max: 1_000,
+        ..Bounds::default()
+    });
+    let mut queued = 0;
+    while queue.push(BOOT, sim(ToSim::Order(order(queued)))) == Pushed::Queued {
+        queued += 1;
+        assert!(queued < 100);
+    }
+    assert_eq!(
+        queue.push(BOOT, sim(ToSim::Order(order(9)))),
+        Pushed::Overflow
+    );
+    assert_eq!(queue.push(BOOT, gateway(saved(1))), Pushed::Dropped);
+    assert_eq!(all(&mut queue).len(), queued as usize);
+    assert_eq!(queue.bytes, 0);
+    assert_eq!(queue.push(BOOT, gateway(saved(1))), Pushed::Queued);
+}
+
+/// Red when a feed that grows by merging keeps the weight it came with.
+#[test]
+fn what_is_merged_weighs_what_it_became() {
+    let mut queue = queue();
+    queue.push(
+        BOOT,
+        gateway(ToGateway::FeedFull(Arc::new(full(1, 1, Vec::new())))),
+    );
+    let before = queue.bytes;
+    let mut longer = delta(1, 1, 2);
+    longer.objects = (2..9).map(|key| object(key, 10)).collect();
+    queue.push(BOOT, gateway(ToGateway::FeedDelta(Arc::new(longer))));
+    assert!(queue.bytes > before);
+    queue.pop();
+    assert_eq!(queue.bytes, 0);
 }

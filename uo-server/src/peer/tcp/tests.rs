@@ -46,6 +46,11 @@ impl Node {
     }
 
     fn bounded(name: &str, boot: u128, bounds: Bounds) -> Node {
+        Node::with(hello(name, boot), bounds)
+    }
+
+    fn with(hello: Hello, bounds: Bounds) -> Node {
+        let me = hello.holder.clone();
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -53,9 +58,9 @@ impl Node {
             .unwrap();
         let (to_sim, sim) = crossbeam_channel::bounded(LETTERS_MAX);
         let (to_gateway, gateway) = crossbeam_channel::bounded(LETTERS_MAX);
-        let local = LocalTransport::new(name.into(), to_sim, Some(to_gateway));
+        let local = LocalTransport::new(me.node.clone(), to_sim, Some(to_gateway));
         let presence = Presence {
-            hello: hello(name, boot),
+            hello,
             secret: secret(),
             bounds,
         };
@@ -66,7 +71,6 @@ impl Node {
             let transport = TcpTransport::start(listener, presence, Arc::new(local), clock);
             (address, transport)
         });
-        let me = holder(name, boot);
         Node {
             me,
             address,
@@ -285,6 +289,37 @@ fn everything_arrives_in_order_and_in_the_name_of_its_boot() {
     }
 }
 
+/// Red when the newest is sent to everybody, or when whoever offers a region waits for an answer that never comes.
+#[test]
+fn a_node_that_is_not_upgraded_yet_is_not_sent_what_it_does_not_know() {
+    let one = Node::start("sim-1", 1);
+    let older = Hello {
+        version_max: 1,
+        ..hello("sim-2", 2)
+    };
+    let two = Node::with(older, Bounds::default());
+    one.finds(&[&two]);
+    one.hears_linked(&["sim-2"]);
+    two.hears_linked(&["sim-1"]);
+    let offer = messages().into_iter().find_map(|message| match message {
+        Message::ToSim(ToSim::DrainOffer(offer)) => Some(offer),
+        _ => None,
+    });
+    let offer = offer.expect("there is one of each kind");
+    let (region, epoch) = (offer.region, offer.epoch);
+    one.sends("sim-2", ToSim::DrainOffer(offer));
+    let SimInput::Peer { from, message } = one.hears() else {
+        panic!("it is answered");
+    };
+    assert_eq!(from, two.me);
+    assert!(
+        matches!(message, ToSim::DrainAbort { region: of, epoch: at, .. } if (of, at) == (region, epoch))
+    );
+    // Everything else arrives.
+    one.sends("sim-2", ToSim::Order(order(1)));
+    two.hears_from(&one.me, ToSim::Order(order(1)));
+}
+
 #[test]
 fn a_message_to_oneself_goes_nowhere_near_the_wire() {
     let one = Node::start("sim-1", 1);
@@ -371,6 +406,7 @@ fn a_node_that_does_not_read_is_cut_off() {
     let bounds = Bounds {
         waiting_max: 64,
         keyed_max: 64,
+        ..Bounds::default()
     };
     let sim = Node::bounded("sim-2", 2, bounds);
     let (_deaf, _) = Stranger::calls(&sim, hello("sim-1", 1), secret());

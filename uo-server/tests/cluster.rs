@@ -18,6 +18,7 @@ mod cluster {
     mod demand;
     mod failover;
     mod gateways;
+    mod moving;
     mod names;
     mod partition;
     mod single;

@@ -16,7 +16,7 @@ use uo_proto::RegionId;
 use uo_server::config::{Args, Config};
 use uo_server::node::{Node, start_node_with};
 use uo_server::peer::flags::PeerConfig;
-use uo_server::peer::proof::Secret;
+use uo_server::peer::proof::{Secret, VERSION, VERSION_MIN};
 use uo_server::store::any::AnyStore;
 use uo_server::store::mem::MemStore;
 use uo_server::store::row::Role;
@@ -101,6 +101,7 @@ impl Cluster {
                 listen: at(0),
                 advertise: None,
                 secret: Secret::none(),
+                versions: (VERSION_MIN, VERSION),
             });
             configs.insert(name, config);
         }

@@ -11,6 +11,7 @@ use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio::time::{Instant, sleep, timeout};
 use uo_proto::{CharId, RegionId};
+use uo_server::cluster::rank::{self, NodeKey};
 use uo_server::cluster::timing::Timing;
 use uo_server::config::{Args, Config};
 use uo_server::identity::{BootId, Holder, Nonce};
@@ -64,6 +65,8 @@ struct Running {
     runtime: Runtime,
     /// The way by which other nodes reach it.
     door: Door,
+    /// It is not of the version before, which knows no drains.
+    takes_drains: bool,
 }
 
 /// Short, and in the relations that the check demands.
@@ -80,6 +83,7 @@ pub fn timing() -> Timing {
         rank_wait_ms: 300,
         placement_ms: 100,
         settled_ms: 1_000,
+        drain_pause_ms: 2_000,
         leases_ms: 1_000,
         demand_refresh_ms: 500,
         demand_read_ms: 250,
@@ -188,6 +192,7 @@ impl Cluster {
             .enable_all()
             .build()?;
         let door = runtime.spawn(Door::open()).await??;
+        let newest = config.peer.as_ref().map(|peer| peer.versions.1);
         if let Some(peer) = &mut config.peer {
             peer.advertise = Some(door.address.to_string());
         }
@@ -206,6 +211,7 @@ impl Cluster {
             node,
             runtime,
             door,
+            takes_drains: newest == Some(VERSION),
         })
     }
 
@@ -226,9 +232,14 @@ impl Cluster {
             }
         }
         if !self.is_demand_driven() {
-            let all = RegionId::count(self.world.size()) as usize;
-            self.until("every region is held", async || {
-                self.holders().await.len() == all
+            self.until("each region is held by its best sim", async || {
+                let held = self.holders().await;
+                let best = self.best_holders();
+                let is_right = |(region, best): (&RegionId, &String)| match held.get(region) {
+                    Some(holder) => holder == best || !self.nodes[best].takes_drains,
+                    None => false,
+                };
+                best.iter().all(is_right)
             })
             .await;
         }
@@ -247,6 +258,17 @@ impl Cluster {
             true
         })
         .await;
+    }
+
+    /// Where all regions are once nothing moves any more.
+    pub fn best_holders(&self) -> BTreeMap<RegionId, String> {
+        let sims = self.sims();
+        let keys: Vec<NodeKey> = sims
+            .iter()
+            .map(|sim| NodeKey::of(&(**sim).into()))
+            .collect();
+        let best = |region| Some((region, sims[rank::best(region, &keys)?].clone()));
+        self.world.regions().filter_map(best).collect()
     }
 
     fn is_demand_driven(&self) -> bool {

@@ -129,10 +129,6 @@ fn one_seed_is_one_run() {
 
 /// Each rule that can be left out is missed: without it, some seed fails. Each is looked for where what it guards against
 /// is common.
-///
-/// Not here, but in the model checker only:
-/// - `DrainBySourceCas`: no sim drains a region to another yet.
-/// - `NoForwarding`: without drains, no boot that lives loses a region while a character is on its way there.
 #[cfg(feature = "planted-bugs")]
 mod planted {
     use super::*;
@@ -188,6 +184,8 @@ mod planted {
         a_promise_without_a_look_after_the_write: SavedWithoutCheck in Any,
         a_release_before_the_stop: ReleasedBeforeStopped in Any,
         a_lease_check_that_believes_an_older_row: LeaseCheckBelievesOlderRow in SlowReads,
+        a_drain_by_the_source: DrainBySourceCas in Any,
+        an_owner_that_does_not_forward: NoForwarding in Any,
         a_thaw_by_a_refusal: ThawByRefusal in Relapses,
         unchanged_from_receipt_to_receipt: UnchangedReceiptToReceipt in LateWakes,
     }

@@ -313,7 +313,7 @@ impl GatewayCore {
             ToGateway::Superseded { char_id, attach } => self.superseded(char_id, attach),
             ToGateway::FeedFull(full) => self.feed_full(from, &full),
             ToGateway::FeedDelta(delta) => self.feed_delta(from, &delta),
-            ToGateway::FeedEnd { region, epoch } => self.feed_end(region, epoch),
+            ToGateway::FeedEnd { region, epoch } => self.feed_end(&from, region, epoch),
             ToGateway::FeedsDone => self.pulse.done(&from.node),
             ToGateway::Leases(leases) => self.leases(leases),
             ToGateway::Lost {

@@ -355,17 +355,19 @@ impl GatewayCore {
         self.tell_events(&delta.events);
     }
 
-    pub(super) fn feed_end(&mut self, region: RegionId, epoch: u64) {
+    /// A region is not held there, or not any more.
+    pub(super) fn feed_end(&mut self, from: &Holder, region: RegionId, epoch: u64) {
         if self
             .regions
             .get(&region)
             .is_some_and(|held| epoch >= held.epoch)
         {
-            let is_old = self
+            // Whoever is believed to have it ought to know, under whatever epoch it had it.
+            let is_wrong = self
                 .hints
                 .get(&region)
-                .is_some_and(|hint| hint.epoch <= epoch);
-            self.lose_region(region, is_old);
+                .is_some_and(|hint| hint.epoch <= epoch || hint.holder.as_ref() == Some(from));
+            self.lose_region(region, is_wrong);
         }
     }
 

@@ -9,7 +9,7 @@
 use uo_combat::ObjectHit;
 use uo_proto::{CharId, RegionId};
 
-use super::claims::Who;
+use super::claims::{Asked, Who};
 use super::core::{News, SimCore};
 use super::quarantine::Health;
 use super::timer::Timer;
@@ -19,7 +19,8 @@ use crate::identity::{BootId, Holder, Nonce};
 use crate::limits::{DRAIN_HITS_MAX, DRAIN_TIMEOUT_MS, DRAIN_TIMES_MAX};
 use crate::peer::ToSim;
 use crate::peer::message::DrainOffer;
-use crate::store::ClaimRow;
+use crate::planted::PlantedBug;
+use crate::store::{ClaimRow, Request, Right, Seen};
 
 /// A region that stands still here because it is on its way to another node.
 #[derive(Debug)]
@@ -140,6 +141,9 @@ impl SimCore {
             return self.unfreeze(id);
         }
         self.drive(Who::Region(id), Input::HandOver);
+        if self.has_bug(PlantedBug::DrainBySourceCas) {
+            self.name_in_lease(id, &to);
+        }
         let source = self.config.me.clone();
         let Some(slot) = self.slot(id) else { return };
         let (Some(region), Some(epoch)) = (&slot.region, slot.task.claim.number()) else {
@@ -158,6 +162,26 @@ impl SimCore {
             drain.step = Step::Offered;
         }
         self.send_sim(to.node, ToSim::DrainOffer(Box::new(offer)));
+    }
+
+    /// The fault: the source writes the other's name into the lease.
+    fn name_in_lease(&mut self, id: RegionId, to: &Holder) {
+        let Some(number) = self.slot(id).and_then(|slot| slot.task.claim.number()) else {
+            return;
+        };
+        let request = Request::ClaimCas {
+            right: Right::Region(id),
+            seen: Some(Seen {
+                holder: Some(self.config.me.clone()),
+                number,
+            }),
+            to: ClaimRow {
+                holder: Some(to.clone()),
+                number: number + 1,
+                nonce: self.nonces.fresh(),
+            },
+        };
+        self.ask(request, Asked::Claim(Who::Region(id)));
     }
 
     /// Those whose writes were acknowledged, or whose renewal is complete, since.
@@ -187,15 +211,15 @@ impl SimCore {
             let took = self.now.saturating_sub(drain.began_at);
             self.drain_ms.push(u32::try_from(took).unwrap_or(u32::MAX));
         }
-        self.elsewhere.insert(id, (epoch, drain.to.clone()));
-        self.show_borders(id, &drain.to);
-        self.pass_on_hits(id, drain.hits);
-        self.close_region(id, Some(drain.began_at));
         let row = ClaimRow {
-            holder: Some(drain.to),
+            holder: Some(drain.to.clone()),
             number: epoch,
             nonce: Nonce::default(),
         };
+        self.learn_holder(id, row.clone());
+        self.show_borders(id, &drain.to);
+        self.pass_on_hits(id, drain.hits);
+        self.close_region(id, Some(drain.began_at));
         self.tell_cluster(News::Given { region: id, row });
         self.is_taken(id);
     }

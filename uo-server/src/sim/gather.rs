@@ -12,11 +12,12 @@ use super::claims::Who;
 use super::core::SimCore;
 use super::region::Region;
 use crate::Millis;
-use crate::cluster::claim::Input;
+use crate::cluster::claim::{Claim, Input};
 use crate::identity::Holder;
 use crate::limits::{DRAIN_GATHER_MS, REGION_CLAIMS_MAX};
 use crate::peer::ToSim;
 use crate::peer::message::DrainOffer;
+use crate::planted::PlantedBug;
 use crate::store::Seen;
 
 /// A region that was taken over and waits for its players.
@@ -57,7 +58,19 @@ impl SimCore {
             slot.offered = Some(Box::new(offer));
         }
         self.taking.insert(id);
+        if self.has_bug(PlantedBug::DrainBySourceCas) {
+            return self.believe_source(id, seen.number + 1);
+        }
         self.drive(Who::Region(id), Input::TakeOffered(seen));
+    }
+
+    /// The fault: its former holder is to have named this node in the lease.
+    fn believe_source(&mut self, id: RegionId, number: u64) {
+        self.ask_health(id);
+        if let Some(slot) = self.slot_mut(id) {
+            slot.task.claim = Claim::Sealing { number };
+        }
+        self.drive(Who::Region(id), Input::Retry);
     }
 
     pub(super) fn refuse_drain(&mut self, offer: &DrainOffer, reason: &str) {

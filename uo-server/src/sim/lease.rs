@@ -172,14 +172,8 @@ impl SimCore {
 
     /// Somebody else has it.
     pub(super) fn region_gone(&mut self, id: RegionId, row: Option<ClaimRow>) {
-        if let Some(ClaimRow {
-            holder: Some(holder),
-            number,
-            ..
-        }) = row.clone()
-            && !self.others.is_dead(holder.boot)
-        {
-            self.elsewhere.insert(id, (number, holder));
+        if let Some(row) = row.clone() {
+            self.learn_holder(id, row);
         }
         let drained_at = self.end_drain(id);
         self.close_region(id, drained_at);

@@ -21,7 +21,9 @@ impl SimCore {
         self.others.suspect_again();
         for (region, row) in leases {
             if self.is_draining(region) {
-                continue; // Its own compare-and-set settles that.
+                // Its own compare-and-set settles that. But who has it is told once.
+                self.learn_holder(region, row);
+                continue;
             }
             let mine = self.slot(region).and_then(|slot| slot.task.claim.number());
             match mine {
@@ -37,7 +39,8 @@ impl SimCore {
         }
     }
 
-    fn learn_holder(&mut self, region: RegionId, row: ClaimRow) {
+    /// Remembers who holds a region, if that is not older than what is known.
+    pub(super) fn learn_holder(&mut self, region: RegionId, row: ClaimRow) {
         let known = self.elsewhere.get(&region).map_or(0, |(known, _)| *known);
         if row.number <= known {
             return;

@@ -50,8 +50,9 @@ impl Shard {
             }
             Fault::Outage(outage, length) => {
                 self.store.go_out(self.now + length, outage);
-                if let Some(node) = outage.of {
-                    self.excuse(node, length);
+                match outage.of {
+                    Some(node) => self.excuse(node, length),
+                    None => self.excuse_longer(length),
                 }
             }
             Fault::Flap(node, length) => self.flap(node, length),
@@ -100,6 +101,15 @@ impl Shard {
         let until = self.now + length + EXCUSED_MS;
         let machine = self.machine(node);
         machine.excused_until = machine.excused_until.max(until);
+    }
+
+    /// Whoever could not recover from what was done to it alone before this came may still end of that.
+    fn excuse_longer(&mut self, length: Millis) {
+        for node in self.plan.nodes() {
+            if self.now < self.machines[&node].excused_until {
+                self.excuse(node, length);
+            }
+        }
     }
 
     /// Everything that was broken is whole again, and whoever was stopped goes on.

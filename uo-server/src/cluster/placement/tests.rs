@@ -265,6 +265,104 @@ fn a_world_by_demand_takes_what_is_needed_and_no_more() {
     assert_eq!(taken(&setup.step(200)), [RegionId(9)], "it is needed again");
 }
 
+impl Setup {
+    /// A sim that holds everything and stops, with these others.
+    fn stopping(others: Vec<Sim>) -> Setup {
+        let mut setup = Setup::new(1, false);
+        setup.read(vec![]);
+        setup.step(0);
+        for region in 0..REGIONS {
+            setup.serve(RegionId(region), 1);
+        }
+        setup.placement.set_sims(others);
+        setup.placement.begin_evacuation();
+        setup.plan();
+        setup
+    }
+
+    fn plan(&mut self) {
+        self.placement.plan_evacuation(&self.demand);
+    }
+}
+
+fn others(count: usize) -> Vec<Sim> {
+    Setup::sims(count + 1).split_off(1)
+}
+
+#[test]
+fn a_node_that_stops_hands_everything_to_the_next_best() {
+    let mut setup = Setup::stopping(others(2));
+    setup.demand.tell([RegionId(40), RegionId(50)]);
+    setup.plan();
+    let keys: Vec<NodeKey> = others(2).iter().map(|sim| sim.key).collect();
+    let mut gone = Vec::new();
+    while !setup.placement.held().is_empty() {
+        let moves = setup.placement.evacuate();
+        assert!(!moves.is_empty() && moves.len() <= 32);
+        for decided in moves {
+            let Move::Drain(region, to) = decided else {
+                panic!("nothing is taken");
+            };
+            let best = rank::best(region, &keys).expect("there are some");
+            assert_eq!(to, others(2)[best].holder);
+            gone.push(region);
+            setup.gone(region, Some(&row(Some(to), 2)));
+        }
+        assert!(!setup.placement.is_stranded());
+    }
+    assert_eq!(gone.len(), REGIONS as usize);
+    assert_eq!(gone[..2], [RegionId(40), RegionId(50)], "players first");
+}
+
+#[test]
+fn the_last_node_has_nobody_to_hand_to() {
+    let mut setup = Setup::stopping(Vec::new());
+    assert_eq!(setup.placement.evacuate(), []);
+    assert!(setup.placement.is_stranded());
+    let mut unlinked = others(1);
+    unlinked[0].is_linked = false;
+    unlinked[0].is_settled = false;
+    let mut setup = Setup::stopping(unlinked);
+    assert_eq!(setup.placement.evacuate(), []);
+    assert!(setup.placement.is_stranded());
+}
+
+#[test]
+fn a_newcomer_is_better_than_nobody_and_worse_than_anybody_else() {
+    let mut sims = others(2);
+    sims[1].is_settled = false;
+    let mut setup = Setup::stopping(sims.clone());
+    let to_first = |decided: &Move| matches!(decided, Move::Drain(_, to) if *to == sims[0].holder);
+    assert!(setup.placement.evacuate().iter().all(to_first));
+    sims[0].is_linked = false;
+    sims[0].is_settled = false;
+    let mut setup = Setup::stopping(sims.clone());
+    assert_eq!(setup.placement.evacuate().len(), 32);
+}
+
+#[test]
+fn what_is_refused_goes_to_another_and_whoever_refuses_again_and_again_is_asked_no_more() {
+    let mut setup = Setup::stopping(others(2));
+    let refuser = others(2)[0].holder.clone();
+    let mut offered = 0;
+    for _ in 0..100 {
+        for decided in setup.placement.evacuate() {
+            let Move::Drain(region, to) = decided else {
+                panic!("nothing is taken");
+            };
+            if to == refuser {
+                offered += 1;
+                setup.serve(region, 1);
+            } else {
+                setup.gone(region, Some(&row(Some(to), 2)));
+            }
+        }
+        setup.plan();
+    }
+    assert!(setup.placement.held().is_empty());
+    assert!(offered <= 32, "{offered} were offered to whom refused them");
+}
+
 /// Waited from the day it became free, everybody would try a region at the moment somebody needs it.
 #[test]
 fn waits_begin_when_a_region_is_needed() {

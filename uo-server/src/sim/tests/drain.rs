@@ -374,6 +374,29 @@ fn a_region_is_offered_when_its_writes_are_durable() {
     assert!(pair.holds(TWO, WEST));
 }
 
+/// Who has a region is told once. Goes red when what is read of a region that is under way is forgotten: its players would
+/// be offered for ever to a node that has handed it on.
+#[test]
+fn who_has_a_region_by_now_is_learned_while_it_is_on_its_way() {
+    let mut pair = Pair::new();
+    pair.messages_are(|_, message| match message {
+        ToSim::DrainReady { .. } => Fate::Kept,
+        _ => Fate::Done,
+    });
+    pair.drain(WEST);
+    let third = holder("three", 3);
+    let row = ClaimRow {
+        holder: Some(third.clone()),
+        number: 3,
+        nonce: Nonce(9),
+    };
+    let leases = vec![(WEST, row)];
+    pair.input(ONE, Input::ReadBack { leases });
+    pair.all_is_well();
+    pair.release();
+    assert_eq!(pair.cores[ONE].elsewhere.get(&WEST), Some(&(3, third)));
+}
+
 #[test]
 fn objects_that_differ_go_along_and_are_sealed_there() {
     let mut pair = Pair::new();

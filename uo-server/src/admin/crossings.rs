@@ -97,7 +97,7 @@ fn shown(crossing: &Crossing, now: Millis) -> Value {
 }
 
 impl Admin {
-    async fn of_sim(&self, query: &Query) -> Option<Vec<Crossing>> {
+    pub(super) async fn of_sim(&self, query: &Query) -> Option<Vec<Crossing>> {
         let (answer, crossings) = oneshot::channel();
         let query = query.clone();
         let mail = SimMail::Crossings { query, answer };

@@ -194,6 +194,8 @@ pub struct Meters {
     pub beats_failed: AtomicU64,
     /// Handoffs, from leaving one battle to entering the next.
     pub handoff: Timing,
+    /// Drains, from the freeze of a region until another node serves it.
+    pub drain: Timing,
     /// Crossings and gaps.
     pub crossings: Crossings,
     /// Store calls.

@@ -29,6 +29,12 @@ pub fn render(admin: &Admin, member: &Value, gateway: &Value) -> String {
     );
     timing(
         &mut registry,
+        "drain",
+        "From the freeze of a region until another node serves it",
+        &meters.drain,
+    );
+    timing(
+        &mut registry,
         "flush",
         "One flush of all sessions",
         &meters.flush,

@@ -1,9 +1,10 @@
 //! What operators see, over HTTP.
 //!
-//! Reading order: this file has the routes; [`crossings`] what became of players on their way; [`metrics`] the Prometheus
+//! Reading order: this file has the routes; [`drain`] moving a region; [`crossings`] what became of players on their way; [`metrics`] the Prometheus
 //! text; [`meters`] what is measured.
 
 mod crossings;
+mod drain;
 pub mod meters;
 pub mod metrics;
 
@@ -82,8 +83,9 @@ pub fn router(admin: Arc<Admin>) -> Router {
         .route("/crossings", get(crossings::crossings))
         .route("/shutdown", post(shutdown))
         .route("/release", post(release))
+        .route("/drain", post(drain::drain))
         .merge(planted())
-        .fallback(async || (StatusCode::NOT_FOUND, Json(json!({"error": "no such page; there are /healthz, /readyz, /state, /metrics, /crossings, POST /release and POST /shutdown"}))))
+        .fallback(async || (StatusCode::NOT_FOUND, Json(json!({"error": "no such page; there are /healthz, /readyz, /state, /metrics, /crossings, POST /drain, POST /release and POST /shutdown"}))))
         .with_state(admin)
 }
 

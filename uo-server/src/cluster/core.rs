@@ -3,7 +3,7 @@
 //! - `own`: beats, fence and life of this boot, from its first look around to its end;
 //! - `nodes`: reading who else beats: members, and two processes under one name;
 //! - `deaths`: presumption made a fact;
-//! - `regions`: leases, placement and demand;
+//! - `regions`: leases, placement and demand; [`wish`]: what operators want of them;
 //! - [`canonical`]: for model checkers.
 //!
 //! Each loop has its own request under way, so none waits for another's answer.
@@ -37,8 +37,10 @@ mod nodes;
 mod observe;
 mod own;
 mod regions;
+mod wish;
 
 pub use self::observe::ClusterState;
+pub use self::wish::DrainRefusal;
 
 /// Names a request to the store, so that its reply finds back to who asked.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -90,6 +92,8 @@ pub enum Input {
     },
     /// The region is released; its row went to this number.
     Released { region: RegionId, number: u64 },
+    /// An operator wanted the region here, although another sim may be better for it.
+    Stays { region: RegionId },
     /// Other sims tell which regions they took and gave up.
     Leases(Leases),
     /// Where players of this node stand or are looked for: all such regions, in place of what was told before.
@@ -130,7 +134,12 @@ pub enum Effect {
     Retire { region: RegionId },
     /// Hand this region to that node: it is better, or this one stops. Answered by [`Input::Gone`], or by [`Input::Served`]
     /// if it stays.
-    Drain { region: RegionId, to: Holder },
+    Drain {
+        region: RegionId,
+        to: Holder,
+        /// An operator wants it there.
+        is_wished: bool,
+    },
     /// This node stops, and nobody takes what it still holds: write and release it.
     GiveUp,
     /// The leases were read at quorum. These are new here, or stand against what is held: whoever holds a region under a
@@ -311,6 +320,7 @@ impl ClusterCore {
             Input::Served { region, epoch } => self.region_served(region, epoch),
             Input::Gone { region, row } => self.region_gone(region, row),
             Input::Released { region, number } => self.region_released(region, number),
+            Input::Stays { region } => self.stays(region),
             Input::Leases(leases) => self.hear_leases(leases),
             Input::Demanded { regions } => self.demanded(regions),
             Input::Load(load) => self.load = load,

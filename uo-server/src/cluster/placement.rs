@@ -455,6 +455,24 @@ impl Placement {
         moves
     }
 
+    /// Whether this region is to be handed to `to` now, because an operator wants it, and not held up by something else.
+    pub fn hand_on(&mut self, region: RegionId, to: BootId) -> bool {
+        match self.slot(region).map(|slot| slot.hold) {
+            Some(Hold::Held { epoch }) => {
+                self.begin_drain(region, epoch, to);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// A region that is held here stays for a while, whoever would be better for it.
+    pub fn stay(&mut self, region: RegionId) {
+        if self.held.contains(&region) {
+            self.paused.insert(region, Age::ZERO);
+        }
+    }
+
     fn begin_drain(&mut self, region: RegionId, epoch: u64, to: BootId) {
         self.slots[region.0 as usize].hold = Hold::Draining { epoch, to };
         self.draining.insert(region);

@@ -311,6 +311,9 @@ pub struct DrainOffer {
     pub objects: Vec<ObjectState>,
     /// Everybody in it.
     pub players: Vec<(CharId, u64)>,
+    /// An operator wants it there: it stays for a while, whoever would be better for it.
+    #[serde(default)]
+    pub is_wished: bool,
 }
 
 /// `Leases`: who holds which regions now.

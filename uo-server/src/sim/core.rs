@@ -66,7 +66,12 @@ pub enum Input {
     Retire { region: RegionId },
     /// Hand this region, and everybody in it, to another node. Answered by [`News::Given`], or by [`News::Served`] if it
     /// stays, or by [`News::Gone`].
-    Drain { region: RegionId, to: Holder },
+    Drain {
+        region: RegionId,
+        to: Holder,
+        /// An operator wants it there.
+        is_wished: bool,
+    },
     /// An operator releases a region that stood still for its panics.
     Release { region: RegionId },
     /// Leases as they were read a moment ago.
@@ -104,6 +109,8 @@ pub enum News {
     Released { region: RegionId, number: u64 },
     /// It was drained: another holds it now, as this row says.
     Given { region: RegionId, row: ClaimRow },
+    /// An operator wanted the region here: it was just served.
+    Stays { region: RegionId },
     /// A row names this boot, which is not known to be alive or dead.
     Suspect { boot: BootId },
     /// The regions in which players stand, or to which they are on their way.
@@ -331,7 +338,11 @@ impl SimCore {
             Input::Linked { nodes } => self.others.linked_are(nodes),
             Input::Take { region, row } => self.take(region, row),
             Input::Retire { region } => self.retire(region),
-            Input::Drain { region, to } => self.drain(region, to),
+            Input::Drain {
+                region,
+                to,
+                is_wished,
+            } => self.drain(region, to, is_wished),
             Input::ReadBack { leases } => self.leases_read_back(leases),
             Input::Release { region } => self.release_quarantine(region),
             Input::Stop => self.stop(),

@@ -26,6 +26,7 @@ use crate::store::{ClaimRow, Request, Right, Seen};
 #[derive(Debug)]
 pub(super) struct Drain {
     to: Holder,
+    is_wished: bool,
     step: Step,
     began_at: Millis,
     /// When it has waited long enough.
@@ -47,7 +48,7 @@ enum Step {
 
 impl SimCore {
     /// Hands a region to another node, if that can be done: it is served here, and the other is there to take it.
-    pub(super) fn drain(&mut self, id: RegionId, to: Holder) {
+    pub(super) fn drain(&mut self, id: RegionId, to: Holder, is_wished: bool) {
         let Some(slot) = self.slot(id) else { return };
         if slot.region.is_none() {
             if slot.is_free() && !slot.is_wanted {
@@ -71,6 +72,7 @@ impl SimCore {
         let due = self.now + DRAIN_TIMEOUT_MS;
         let drain = Drain {
             to,
+            is_wished,
             step: Step::Flushing,
             began_at: self.now,
             due,
@@ -130,7 +132,7 @@ impl SimCore {
         let Some(drain) = self.drains.get(&id) else {
             return;
         };
-        let to = drain.to.clone();
+        let (to, is_wished) = (drain.to.clone(), drain.is_wished);
         let is_ready = drain.step == Step::Flushing
             && self.slot(id).is_some_and(|slot| slot.is_served())
             && self.is_flushed(id);
@@ -157,6 +159,7 @@ impl SimCore {
             battle,
             objects: region.differences(),
             players,
+            is_wished,
         };
         if let Some(drain) = self.drains.get_mut(&id) {
             drain.step = Step::Offered;

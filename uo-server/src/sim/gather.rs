@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use uo_proto::{CharId, RegionId};
 
 use super::claims::Who;
-use super::core::SimCore;
+use super::core::{News, SimCore};
 use super::region::Region;
 use crate::Millis;
 use crate::cluster::claim::{Claim, Input};
@@ -104,6 +104,9 @@ impl SimCore {
         if !missing.is_empty() && self.serves(id) {
             let until = self.now + DRAIN_GATHER_MS;
             self.gathering.insert(id, Gathering { missing, until });
+        }
+        if offer.is_wished {
+            self.tell_cluster(News::Stays { region: id });
         }
         // Gateways are to hear who has the region before its players move.
         self.tell_leases();

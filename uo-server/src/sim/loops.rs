@@ -118,6 +118,10 @@ impl<T: Transport + ?Sized> SimLoop<T> {
                     let took = Duration::from_millis(handoff_ms.into());
                     self.meters.handoff.record(took);
                 }
+                for drain_ms in self.member.take_drain_ms() {
+                    let took = Duration::from_millis(drain_ms.into());
+                    self.meters.drain.record(took);
+                }
                 self.meters.measured(self.member.take_measured());
                 if load_told.elapsed() > LOAD_EVERY {
                     load_told = Instant::now();
@@ -187,6 +191,11 @@ impl<T: Transport + ?Sized> SimLoop<T> {
             SimMail::Input(input) => self.handle(input, effects),
             // Whoever asked may have gone.
             SimMail::Observe { full, answer } => drop(answer.send(self.member.observe(full))),
+            SimMail::Drain { region, to, answer } => {
+                let now = self.clock.now();
+                let wished = self.member.wish(now, region, to.as_ref(), effects);
+                drop(answer.send(wished));
+            }
             SimMail::Crossings { query, answer } => {
                 let recorder = self.member.sim_core().recorder();
                 drop(answer.send(recorder.newest(&query)));

@@ -1,9 +1,12 @@
 //! What reaches the tick thread from outside.
 
 use tokio::sync::oneshot;
+use uo_proto::RegionId;
 
 use super::member::Input;
+use crate::cluster::core::DrainRefusal;
 use crate::crossing::{Crossing, Query};
+use crate::identity::{Holder, NodeName};
 
 /// A letter to the tick thread.
 #[derive(Debug)]
@@ -15,6 +18,12 @@ pub enum SimMail {
     Observe {
         full: bool,
         answer: oneshot::Sender<serde_json::Value>,
+    },
+    /// An operator wants a region at another node (none: at the best of the others). Answered with whom it goes to.
+    Drain {
+        region: RegionId,
+        to: Option<NodeName>,
+        answer: oneshot::Sender<Result<Holder, DrainRefusal>>,
     },
     /// Somebody looks at the flight recorder.
     Crossings {

@@ -13,7 +13,7 @@ use self::fault::FaultReport;
 use super::core::{self as sim, News, SimConfig, SimCore};
 use super::others::Peer;
 use crate::Millis;
-use crate::cluster::core::{self as cluster, ClusterConfig, ClusterCore, ExitReason};
+use crate::cluster::core::{self as cluster, ClusterConfig, ClusterCore, DrainRefusal, ExitReason};
 use crate::cluster::directory::{Directory, Reach};
 use crate::crossing::Measured;
 use crate::identity::{BootId, Holder, NodeName};
@@ -155,6 +155,26 @@ impl Member {
             .extend(self.exit.take().map(|why| Effect::Exit { why }));
     }
 
+    /// An operator wants `region` at `to` (none: at the best of the others). Says to whom it goes; what becomes of that is
+    /// seen in `/state`.
+    pub fn wish(
+        &mut self,
+        now: Millis,
+        region: RegionId,
+        to: Option<&NodeName>,
+        effects: &mut Vec<Effect>,
+    ) -> Result<Holder, DrainRefusal> {
+        let mut wanted = Vec::new();
+        let holder = self.cluster.wish(region, to, &mut wanted)?;
+        let mut turn = Turn {
+            now,
+            steps: wanted.into_iter().map(Step::Do).collect(),
+            effects,
+        };
+        self.settle(&mut turn);
+        Ok(holder)
+    }
+
     fn dispatch(&mut self, input: Input, turn: &mut Turn<'_>) {
         match input {
             Input::Tick { parallel } => self.sim(sim::Input::Tick { parallel }, turn),
@@ -288,8 +308,17 @@ impl Member {
             cluster::Effect::Retire { region } => {
                 self.give_sim(sim::Input::Retire { region }, turn);
             }
-            cluster::Effect::Drain { region, to } => {
-                self.give_sim(sim::Input::Drain { region, to }, turn);
+            cluster::Effect::Drain {
+                region,
+                to,
+                is_wished,
+            } => {
+                let drain = sim::Input::Drain {
+                    region,
+                    to,
+                    is_wished,
+                };
+                self.give_sim(drain, turn);
             }
             cluster::Effect::GiveUp => self.give_sim(sim::Input::GiveUp, turn),
             cluster::Effect::ReadBack { leases } => {
@@ -318,6 +347,7 @@ impl Member {
                 cluster::Input::Gone { region, row }
             }
             News::Released { region, number } => cluster::Input::Released { region, number },
+            News::Stays { region } => cluster::Input::Stays { region },
             News::Given { region, row } => {
                 let row = Some(row);
                 cluster::Input::Gone { region, row }
@@ -450,6 +480,11 @@ impl Member {
     /// See [`SimCore::take_measured`].
     pub fn take_measured(&mut self) -> Vec<Measured> {
         self.sim.take_measured()
+    }
+
+    /// See [`SimCore::take_drain_ms`].
+    pub fn take_drain_ms(&mut self) -> Vec<u32> {
+        self.sim.take_drain_ms()
     }
 
     /// See [`SimCore::take_handoff_ms`].

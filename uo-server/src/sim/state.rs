@@ -189,6 +189,7 @@ impl SimCore {
             "counters": self.counters,
             "gauges": self.gauges(),
             "regions": self.region_states(),
+            "draining": self.drains.keys().collect::<Vec<_>>(),
             "quarantined": self.quarantined().collect::<Vec<_>>(),
         });
         if full {

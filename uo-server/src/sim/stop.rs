@@ -58,7 +58,8 @@ impl SimCore {
             return;
         }
         if self.evacuating {
-            if !self.is_anybody_left() && self.slots.iter().all(Slot::is_free) {
+            let is_empty = !self.is_anybody_left() && self.open.is_empty();
+            if is_empty && self.slots.iter().all(Slot::is_free) {
                 self.stop_anyway();
             }
             return;

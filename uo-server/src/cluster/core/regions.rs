@@ -253,7 +253,11 @@ impl ClusterCore {
         for decided in moves {
             self.effects.push(match decided {
                 Move::Take(region, row) => Effect::Take { region, row },
-                Move::Drain(region, to) => Effect::Drain { region, to },
+                Move::Drain(region, to) => Effect::Drain {
+                    region,
+                    to,
+                    is_wished: false,
+                },
             });
         }
         if self.stopping && !self.gave_up && self.regions.placement.is_stranded() {
@@ -264,7 +268,7 @@ impl ClusterCore {
 
     /// The sims that may take regions: running, and not stopping, fenced or starting. Of two boots of one name the newer
     /// counts, whichever that is: the other will not run for long.
-    fn sims(&self) -> Vec<Sim> {
+    pub(super) fn sims(&self) -> Vec<Sim> {
         let mut sims: BTreeMap<NodeName, Sim> = BTreeMap::new();
         for (boot, peer) in &self.peers {
             let Some(row) = peer.row.as_ref().filter(|_| peer.has_life()) else {

@@ -233,7 +233,15 @@ impl Pair {
 
     pub(super) fn drain(&mut self, region: RegionId) {
         let to = me(TWO);
-        self.input(ONE, Input::Drain { region, to });
+        let is_wished = false;
+        self.input(
+            ONE,
+            Input::Drain {
+                region,
+                to,
+                is_wished,
+            },
+        );
     }
 
     pub(super) fn send(&mut self, of: usize, message: ToSim) {

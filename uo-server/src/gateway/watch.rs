@@ -11,7 +11,7 @@ use super::lookout::Lookout;
 use super::mailbox::{self, GatewayMail};
 use crate::admin::meters::Meters;
 use crate::clock::Clock;
-use crate::cluster::core::ExitReason;
+use crate::cluster::core::{DrainRefusal, ExitReason};
 use crate::crash::Crash;
 use crate::peer::Transport;
 use crate::sim::mailbox::SimMail;
@@ -74,6 +74,10 @@ impl<T: Transport + ?Sized> LookoutLoop<T> {
                 Ok(SimMail::Observe { answer, .. }) => {
                     // Whoever asked may have gone.
                     let _ = answer.send(self.lookout.observe());
+                    None
+                }
+                Ok(SimMail::Drain { answer, .. }) => {
+                    let _ = answer.send(Err(DrainRefusal::IsGateway));
                     None
                 }
                 Ok(SimMail::Crossings { answer, .. }) => {

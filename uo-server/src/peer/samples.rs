@@ -234,6 +234,7 @@ fn to_sim() -> Vec<ToSim> {
             }),
             objects: vec![object(1, 3)],
             players: vec![(char_id, generation)],
+            is_wished: true,
         })),
         ToSim::DrainReady { region, epoch },
         ToSim::DrainAbort {

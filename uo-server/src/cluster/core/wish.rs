@@ -35,6 +35,9 @@ pub enum DrainRefusal {
     /// It is being handed on, or given up, already.
     #[error("the region is on its way already")]
     UnderWay,
+    /// This node simulates nothing.
+    #[error("this node is a gateway, which holds no regions: ask a sim")]
+    IsGateway,
     /// This node may do nothing at this moment.
     #[error("this node is starting, fenced or stopping")]
     NotNow,

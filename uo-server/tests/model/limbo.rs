@@ -85,17 +85,7 @@ pub enum Action {
     Rebirth {
         node: usize,
     },
-    /// A stopping node hands a region on.
-    Evacuate {
-        node: usize,
-        region: Right,
-        to: usize,
-    },
-    /// It hands nothing on any more: nobody takes it, or it took too long.
-    GiveUp {
-        node: usize,
-    },
-    /// It releases the character or a region, or ends.
+    /// A stopping node gives a region or the character away, or releases it.
     GoOnStopping {
         node: usize,
     },
@@ -139,8 +129,6 @@ const KINDS: &[&str] = &[
     "thaw",
     "declare",
     "rebirth",
-    "evacuate",
-    "give up",
     "go on stopping",
     "stopped",
     "walk",
@@ -194,10 +182,7 @@ impl LimboModel {
             self.beginnings(state, node, actions);
         }
         if it.stopping {
-            if it.gives_up || it.is_empty() {
-                actions.push(Action::GoOnStopping { node });
-            }
-            self.evacuations(state, node, actions);
+            actions.push(Action::GoOnStopping { node });
         }
         match (it.fenced, state.is_dead(it.boot)) {
             (true, false) => {
@@ -210,22 +195,6 @@ impl LimboModel {
         }
         if state.crashes_left > 0 {
             actions.push(Action::Crash { node });
-        }
-    }
-
-    /// A node that stops goes on as ever until others have what it has, or it gives up.
-    fn evacuations(&self, state: &State, node: usize, actions: &mut Vec<Action>) {
-        let it = &state.nodes[node];
-        if it.gives_up {
-            return;
-        }
-        actions.push(Action::GiveUp { node });
-        for region in [HERE, THERE] {
-            if it.serves(region) && !it.fenced {
-                let others = (0..state.nodes.len()).filter(|other| *other != node);
-                let to = others.filter(|&to| state.nodes[to].is_open());
-                actions.extend(to.map(|to| Action::Evacuate { node, region, to }));
-            }
         }
     }
 
@@ -361,15 +330,6 @@ impl LimboModel {
                 step.state.stops_left -= 1;
                 step.state.nodes[node].stopping = true;
             }
-            Action::Evacuate { node, region, to } => {
-                count("evacuate");
-                step.drain(node, region, to);
-            }
-            Action::GiveUp { node } => {
-                count("give up");
-                step.state.nodes[node].gives_up = true;
-                step.settle(node);
-            }
             Action::GoOnStopping { node } => {
                 count("go on stopping");
                 self.go_on_stopping(step, node);
@@ -400,19 +360,9 @@ impl LimboModel {
         }
     }
 
-    /// What nobody took: the character first, then the regions. With nothing left the end: dead at once, and the process
-    /// starts anew.
+    /// The character first, then the regions, then the end: dead at once, and the process starts anew.
     fn go_on_stopping(&self, step: &mut Step<'_>, node: usize) {
         let it = &step.state.nodes[node];
-        if it.is_empty() {
-            (step.count)("stopped");
-            let boot = it.boot;
-            step.state.dead.push(boot);
-            return step.reboot(node);
-        }
-        if !it.gives_up {
-            return;
-        }
         let owned = it.slot(CHARACTER, Role::Owned);
         if owned.is_some_and(|slot| slot.claim.held().is_some()) {
             return step.release(node, Role::Owned);
@@ -424,6 +374,12 @@ impl LimboModel {
             if it.serves(region) {
                 return step.drive(node, region, Role::Owned, Input::Release);
             }
+        }
+        if it.is_empty() {
+            (step.count)("stopped");
+            let boot = it.boot;
+            step.state.dead.push(boot);
+            step.reboot(node);
         }
     }
 
@@ -521,12 +477,8 @@ impl Explorable for LimboModel {
         without(bounds.fences > 0, &["fence", "thaw", "rebirth"]);
         without(bounds.crashes + bounds.fences > 0, &["declare", "late cas"]);
         without(bounds.losses > 0, &["answer lost", "message lost"]);
-        without(
-            bounds.stops > 0,
-            &["stop", "evacuate", "give up", "go on stopping", "stopped"],
-        );
-        without(bounds.drains > 0, &["drain"]);
-        without(bounds.drains + bounds.stops > 0, &["region arrived"]);
+        without(bounds.stops > 0, &["stop", "go on stopping", "stopped"]);
+        without(bounds.drains > 0, &["drain", "region arrived"]);
         without(bounds.retires > 0, &["retire"]);
         without(
             moves > 0,
@@ -558,8 +510,6 @@ impl Recoverable for LimboModel {
             | Action::Thaw { .. }
             | Action::Declare { .. }
             | Action::Rebirth { .. }
-            | Action::Evacuate { .. }
-            | Action::GiveUp { .. }
             | Action::GoOnStopping { .. } => true,
             Action::LoseAnswer { .. }
             | Action::LoseMessage { .. }

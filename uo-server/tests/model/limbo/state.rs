@@ -45,8 +45,6 @@ pub struct Node {
     pub fenced: bool,
     /// It stops in order: it takes nothing, and gives everything away.
     pub stopping: bool,
-    /// It stops, and hands nothing over any more.
-    pub gives_up: bool,
     /// By right, then by role.
     pub slots: [Vec<Slot>; RIGHTS],
 }
@@ -57,7 +55,6 @@ impl Node {
             boot,
             fenced: false,
             stopping: false,
-            gives_up: false,
             slots: Default::default(),
         }
     }
@@ -208,7 +205,6 @@ impl fmt::Display for State {
             for (is_so, word) in [
                 (node.fenced, " fenced"),
                 (node.stopping, " stopping"),
-                (node.gives_up, " gives up"),
                 (self.is_dead(node.boot), " dead"),
             ] {
                 if is_so {

@@ -147,7 +147,7 @@ impl<'a> Step<'a> {
         };
         let home = slot.battle;
         let battle = [home, HERE].into_iter().find(|&region| node.serves(region));
-        let gives_up = node.gives_up;
+        let stopping = node.stopping;
         if let Some(battle) = battle {
             return self.place(at, Role::Outgoing, battle);
         }
@@ -155,11 +155,11 @@ impl<'a> Step<'a> {
             return;
         }
         match self.state.holder_of(HERE) {
-            Some(to) if to != at && !gives_up => {
+            Some(to) if to != at && !stopping => {
                 (self.count)("forwarded");
                 self.offer(at, Role::Outgoing, to);
             }
-            _ if gives_up => self.release(at, Role::Outgoing),
+            _ if stopping => self.release(at, Role::Outgoing),
             _ => {}
         }
     }

@@ -26,6 +26,9 @@ pub struct Promises {
     /// Who was at a sim at its last tick, and when that was.
     present: BTreeMap<usize, BTreeSet<CharId>>,
     ticked_at: BTreeMap<usize, Millis>,
+    /// When each region ticked last at each sim. One that is on its way to another stands still there, and what changes in
+    /// it at the other is nothing that this one promised.
+    ran_at: BTreeMap<(usize, RegionId), Millis>,
     /// What each object was, from when on; the first entry was durable when its region was opened.
     objects: BTreeMap<ObjectKey, Vec<(Millis, ObjectState)>>,
     /// Changes of a region's objects up to then are part of a promise.
@@ -41,6 +44,11 @@ impl Promises {
         self.applied.retain(|&(of, _, _), _| of != index);
         self.present.remove(&index);
         self.ticked_at.remove(&index);
+        self.ran_at.retain(|&(of, _), _| of != index);
+    }
+
+    pub fn region_ticked(&mut self, index: usize, region: RegionId, now: Millis) {
+        self.ran_at.insert((index, region), now);
     }
 
     pub fn ticked(&mut self, index: usize, now: Millis, present: BTreeSet<CharId>) {
@@ -124,8 +132,9 @@ impl Promises {
         let first = applied.and_then(|applied| applied.range(seq..).next());
         if let Some((_, &Some(before))) = first {
             for region in regions {
+                let ran_at = self.ran_at.get(&(played.0, *region));
                 let until = self.promised_until.entry(*region).or_default();
-                *until = before.max(*until);
+                *until = ran_at.map_or(0, |&at| before.min(at)).max(*until);
             }
         }
     }

@@ -124,6 +124,7 @@ impl Shard {
             let (now, epoch) = (self.now, running.epoch);
             let promises = &mut self.watch.promises;
             promises.see_objects(now, running.id, epoch, objects);
+            promises.region_ticked(index, running.id, now);
         }
         Ok(())
     }

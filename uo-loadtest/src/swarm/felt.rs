@@ -70,6 +70,9 @@ const SLOWED_US: u64 = 10_000_000;
 /// What was ordered so shortly before may have ended a fight, and a refusal may come this late.
 const FIGHT_US: u64 = 1_000_000;
 
+/// Whoever was shown nothing for longer was not waiting for anything.
+const FRESH_US: u64 = 500_000;
+
 /// What was felt at one event.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Felt {
@@ -120,6 +123,7 @@ pub struct Senses {
     /// Orders that steer and were not taken yet, and when the last one was sent.
     steering: BTreeMap<u64, u64>,
     steered_us: Option<u64>,
+    refused_us: Option<u64>,
     suspicion: Option<Suspicion>,
 }
 
@@ -169,8 +173,11 @@ impl Senses {
                 self.shown(now_us, world, &mut felt);
             }
             Event::Message(ServerMsg::Respawned(_)) => self.step = None,
-            // It may be the refusal that ended the fight.
-            Event::Message(ServerMsg::Error(_)) => self.suspicion = None,
+            // It may be the refusal that ended the fight. It comes before the state that shows so, or after.
+            Event::Message(ServerMsg::Error(_)) => {
+                self.suspicion = None;
+                self.refused_us = Some(now_us);
+            }
             _ => {}
         }
         felt
@@ -194,11 +201,9 @@ impl Senses {
             return; // It never was in the world.
         }
         self.crossing = None;
-        let seen_us = if self.delta_us == 0 {
-            now_us
-        } else {
-            self.delta_us
-        };
+        // Around somebody who stands about nothing may have happened for long, and nothing was missed.
+        let waits = step.is_some() || now_us < self.delta_us + FRESH_US;
+        let seen_us = if waits { self.delta_us } else { now_us };
         let since_us = step.map_or(seen_us, |step| step.due_us.min(seen_us));
         match &mut self.outage {
             // It goes on; the loss of the connection is what counts then.
@@ -253,8 +258,9 @@ impl Senses {
         let was = before.and_then(|before| before.target);
         felt.fights += u64::from(was.is_none() && me.target.is_some());
         if let Some(target) = was.filter(|_| me.target != was && me.hits > 0) {
-            let steered = self.steered_us.is_some_and(|at| now_us < at + FIGHT_US);
-            if !steered && self.steering.is_empty() {
+            let is_recent = |at: Option<u64>| at.is_some_and(|at| now_us < at + FIGHT_US);
+            let has_reason = is_recent(self.steered_us) || is_recent(self.refused_us);
+            if !has_reason && self.steering.is_empty() {
                 let until_us = now_us + FIGHT_US;
                 self.suspicion = Some(Suspicion { target, until_us });
             }

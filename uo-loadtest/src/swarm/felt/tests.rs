@@ -211,6 +211,19 @@ fn a_resume_runs_from_the_loss_to_the_first_state() {
     assert_eq!(scene.felt.gaps, [(Cause::Gateway, 360_000)]);
 }
 
+// Red when the time in which nothing happened around somebody who stands about counts.
+#[test]
+fn who_waits_for_nothing_misses_nothing_until_it_is_told() {
+    let mut scene = Scene::at(10);
+    scene.after(50, |me| me.heading = Dir::W);
+    scene.now_us += 20_000_000;
+    scene.status(WorldStatus::Moving);
+    scene.now_us += 500_000;
+    scene.status(WorldStatus::Ok);
+    scene.after(50, |me| me.heading = Dir::E);
+    assert_eq!(scene.felt.gaps, [(Cause::Crash, 550_000)]);
+}
+
 fn fight(scene: &mut Scene, target: Option<EntityId>) {
     scene.after(2_000, |me| me.target = target);
 }
@@ -250,6 +263,19 @@ fn a_fight_is_reset_if_nothing_else_explains_its_end() {
         private: Some(1),
     }));
     scene.after(1_200, |me| me.heading = Dir::E);
+    assert_eq!(scene.felt.fights_reset, 1);
+
+    // It says so before it shows it: what is for one player alone does not wait for the next frame.
+    fight(&mut scene, Some(FOE));
+    scene.now_us += 2_000_000;
+    scene.tell(ServerMsg::Error(uo_proto::ErrorMsg {
+        code: uo_proto::ErrorCode::NoSight,
+        message: String::new(),
+        seq: Some(2),
+        private: Some(2),
+    }));
+    scene.after(20, |me| me.target = None);
+    scene.after(1_200, |me| me.heading = Dir::W);
     assert_eq!(scene.felt.fights_reset, 1);
 
     // The other one died.

@@ -132,11 +132,7 @@ impl Senses {
     pub fn sent(&mut self, now_us: u64, seq: u64, order: &Order) {
         let steers = !matches!(
             order,
-            Order::Say { .. }
-                | Order::Look { .. }
-                | Order::Inventory
-                | Order::Guard
-                | Order::Potion
+            Order::Say { .. } | Order::Look { .. } | Order::Inventory | Order::Potion
         );
         if steers {
             self.steering.insert(seq, now_us);

@@ -65,8 +65,36 @@ fn borders_between_nodes_are_crossed_unnoticed() {
             handed >= 16,
             "each crossed twice, and {handed} were handed over"
         );
+        are_recorded(&cluster).await;
         cluster.end().await;
     });
+}
+
+/// Each flight recorder has its part of every way: the sims the claims, the gateways what players felt.
+async fn are_recorded(cluster: &Cluster) {
+    let mut felt = 0;
+    for gateway in ["gate-1", "gate-2"] {
+        for crossing in cluster.crossings(gateway).await {
+            assert_eq!(crossing["cause"], "border", "{crossing}");
+            assert_ne!(crossing["source"], crossing["destination"], "{crossing}");
+            let known = ["leave_ms", "claim_ms", "seal_ms", "gap_ms"];
+            assert!(
+                known.iter().all(|name| crossing[name].is_u64()),
+                "{crossing}"
+            );
+            felt += 1;
+        }
+    }
+    assert!(felt >= 16, "{felt} were felt");
+    for sim in cluster.sims() {
+        let given = cluster.crossings(&sim).await;
+        let given = given.iter().filter(|crossing| crossing["source"] == *sim);
+        let heard = given
+            .filter(|crossing| crossing["accept_ms"].is_u64())
+            .count();
+        let accepted = cluster.counter(&sim, "handoffs_accepted").await;
+        assert_eq!(heard as u64, accepted, "{sim} heard of each");
+    }
 }
 
 /// Two players at different gateways, one on each side of a border between two nodes, see and hear each other.

@@ -330,6 +330,12 @@ impl Cluster {
         self.get(name, "/state?full").await
     }
 
+    /// What the flight recorder of a node has.
+    pub async fn crossings(&self, name: &str) -> Vec<Value> {
+        let page = self.get(name, "/crossings?n=1000").await;
+        page["crossings"].as_array().expect("it is a list").clone()
+    }
+
     async fn get(&self, name: &str, path: &str) -> Value {
         let text = self.get_text(name, path).await;
         serde_json::from_str(&text).unwrap_or(Value::Null)

@@ -2,6 +2,7 @@
 
 use super::world::{FAIR, Runs, Weather, World};
 use super::*;
+use crate::limits::STARTS_SICK;
 
 const REGIONS: u32 = 24;
 
@@ -292,6 +293,32 @@ fn beat_for(world: &mut World, id: usize) {
     };
     let done = world.tables.apply(world.now, &request);
     assert!(done.is_ok());
+}
+
+/// Red when `is_settled` does not ask how often it started.
+#[test]
+fn a_node_that_keeps_starting_is_given_nothing_until_it_has_lasted() {
+    let mut world = cluster(12, 2);
+    let nodes = vec!["sim-1".into()];
+    world.give(0, Input::Linked { nodes });
+    let may_be_given = |world: &World| {
+        let sims = world.nodes[0].core.sims();
+        let other = sims.iter().find(|sim| &*sim.holder.node.0 == "sim-1");
+        other.is_some_and(|sim| sim.is_settled)
+    };
+    world.run(10_000);
+    assert!(may_be_given(&world));
+    let mut last = 1;
+    for starts in 2..=3 {
+        world.nodes[last].runs = Runs::Not;
+        last = world.start("sim-1");
+        world.run(15_000);
+        assert_eq!(world.nodes[last].core.own_row().starts, starts);
+        assert_eq!(may_be_given(&world), starts < STARTS_SICK);
+    }
+    world.run(300_000);
+    assert!(may_be_given(&world), "it has lasted");
+    check(&world);
 }
 
 #[test]

@@ -242,7 +242,28 @@ fn a_resume_counts_from_its_first_message_to_its_snapshot() {
     assert!(elsewhere <= 50, "{elsewhere}");
 }
 
-// Red when gaps are opened whether or not anybody is connected.
+// Red when gaps are opened whether or not anybody was shown anything: the snapshot would end one.
+#[test]
+fn a_player_who_was_shown_nothing_yet_has_no_gap() {
+    let (mut rig, ..) = at_the_border();
+    let ben = rig.place("ben", 61, 100);
+    rig.login("ben");
+    rig.body(ben).number = 2;
+    let leave_ms = 700;
+    rig.moved(
+        ben,
+        Flight {
+            leave_ms,
+            ..flight(Some(2))
+        },
+    );
+    rig.touch(WEST, ben);
+    rig.tick();
+    rig.touch(WEST, ben);
+    rig.tick();
+    assert_eq!(rig.gaps(), []);
+}
+
 #[test]
 fn nobody_feels_what_happens_without_a_connection() {
     let (mut rig, ann, conn) = at_the_border();

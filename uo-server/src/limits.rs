@@ -99,6 +99,8 @@ pub const SNAPSHOT_WAIT_MS: u64 = 1_000;
 pub const FEED_WAIT_MS: u64 = 1_000;
 /// An attach without an answer is given up after this long, and the character looked for again.
 pub const ATTACH_WAIT_MS: u64 = 2_000;
+/// How long the word of a former owner waits for that of the new one, before that is asked.
+pub const MOVE_CONFIRM_MS: u64 = 300;
 /// How often an attach follows `Elsewhere` before it waits like after any other refusal.
 pub const ATTACH_HOPS_MAX: u8 = 4;
 /// The wait before the first new try of a gateway; it doubles with each, and is jittered.

@@ -12,7 +12,7 @@ use uo_world::spawn_point;
 use super::core::{Alarm, Asked, GatewayCore};
 use super::session::{Greeting, Phase};
 use crate::identity::{Holder, NodeName};
-use crate::limits::{ATTACH_HOPS_MAX, ATTACH_WAIT_MS, DEMAND_TTL_S};
+use crate::limits::{ATTACH_HOPS_MAX, ATTACH_WAIT_MS, DEMAND_TTL_S, MOVE_CONFIRM_MS};
 use crate::peer::ToSim;
 use crate::peer::message::{Attach, AttachId, AttachRefusal, Attached, Flight};
 use crate::sim::core::Ticket;
@@ -113,6 +113,7 @@ impl GatewayCore {
         let until = self.now + ATTACH_WAIT_MS;
         let session = &mut self.sessions[key];
         session.attach = attach;
+        session.confirm_by = None;
         let message = Attach {
             char_id: session.char_id,
             name: session.name.to_string(),
@@ -195,7 +196,7 @@ impl GatewayCore {
 
     /// The character has another owner, or the same one under another generation. An owner that says so itself knows of
     /// the session. When the one before says so, that is not certain: the new one may have had no link to here when the
-    /// character came, and then it lingers.
+    /// character came, and then it lingers. If it does not speak for itself soon, it is asked.
     pub(super) fn moved(
         &mut self,
         from: &Holder,
@@ -214,17 +215,21 @@ impl GatewayCore {
         let is_new_owner = session.owner.as_ref() != Some(&owner);
         session.owner = Some(owner.clone());
         let phase = session.phase.clone();
+        if is_certain {
+            session.confirm_by = session.confirm_by.filter(|_| *from != owner);
+        } else {
+            let due = self.now + MOVE_CONFIRM_MS;
+            session.confirm_by = Some(due);
+            self.set_alarm(due, Alarm::Session(key));
+        }
         if let Some(flight) = flight {
             self.note_flight(key, flight);
         }
-        if phase != Phase::Attached || (is_certain && !is_new_owner) {
+        if phase != Phase::Attached || !is_new_owner {
             return;
         }
         if !self.members.contains(&owner) {
             return self.lose_owner(key);
-        }
-        if !is_certain {
-            return self.attach_to(key, owner);
         }
         // Orders that the former owner passes on could come behind ours; sent again, they come in order.
         self.sessions[key].orders.rewind();
@@ -336,12 +341,22 @@ impl GatewayCore {
     pub(super) fn phase_over(&mut self, key: u32) {
         match self.sessions.get(key).map(|session| &session.phase) {
             Some(&Phase::Waiting { until, .. }) if until <= self.now => self.locate(key),
+            Some(Phase::Attached) => self.confirm_owner(key),
             Some(&Phase::Attaching { until, .. }) if until <= self.now => {
                 self.counters.attaches_timed_out += 1;
                 self.sessions[key].owner = None;
                 self.try_later(key, None);
             }
             _ => {}
+        }
+    }
+
+    /// The new owner has not said itself that it has the character.
+    fn confirm_owner(&mut self, key: u32) {
+        let session = &mut self.sessions[key];
+        let is_due = session.confirm_by.is_some_and(|due| due <= self.now);
+        if let Some(owner) = session.owner.clone().filter(|_| is_due) {
+            self.attach_to(key, owner);
         }
     }
 

@@ -89,6 +89,8 @@ pub struct Session {
     pub owner: Option<Holder>,
     /// And under which generation.
     pub generation: u64,
+    /// By when that owner has to have said so itself; none: it has.
+    pub confirm_by: Option<Millis>,
     /// Names the newest attach.
     pub attach: AttachId,
     /// Orders not yet acknowledged.
@@ -130,6 +132,7 @@ impl Session {
             hops: 0,
             owner: None,
             generation: 0,
+            confirm_by: None,
             attach: 0,
             orders: OrderWindow::default(),
             ack: 0,

@@ -5,7 +5,7 @@ use uo_proto::{Order, RegionId, ServerMsg, WorldStatus};
 use super::rig::{Rig, holder};
 use crate::gateway::core::{Effect, Input};
 use crate::identity::{Holder, Nonce};
-use crate::limits::ATTACH_WAIT_MS;
+use crate::limits::{ATTACH_WAIT_MS, MOVE_CONFIRM_MS};
 use crate::peer::message::{AttachRefusal, Leases};
 use crate::peer::{Message, ToGateway, ToSim};
 use crate::store::ClaimRow;
@@ -235,11 +235,13 @@ fn a_new_owner_that_does_not_speak_for_itself_is_asked() {
         owner: other.clone(),
         flight: None,
     };
-    let mut is_asked = |from: &Holder, generation| {
+    let mut is_asked = |from: &Holder, generation, after: u64| {
         let (from, message) = (from.clone(), moved(generation));
         let mut effects = Vec::new();
-        let input = Input::Peer { from, message };
-        rig.core.handle(rig.now, input, &mut effects);
+        let said = Input::Peer { from, message };
+        rig.core.handle(rig.now, said, &mut effects);
+        rig.now += after;
+        rig.core.handle(rig.now, Input::Timer, &mut effects);
         let attach = |effect: &Effect| match effect {
             Effect::Send { to, message } => {
                 *to == other.node && matches!(message, Message::ToSim(ToSim::Attach(_)))
@@ -249,9 +251,11 @@ fn a_new_owner_that_does_not_speak_for_itself_is_asked() {
         effects.iter().any(attach)
     };
     let former = rig.sim.clone();
-    assert!(!is_asked(&other, 2), "it has said so itself");
-    assert!(!is_asked(&former, 2), "and before");
-    assert!(is_asked(&former, 3));
+    assert!(!is_asked(&other, 2, 1_000), "it has said so itself");
+    assert!(!is_asked(&former, 2, 1_000), "and before");
+    assert!(!is_asked(&former, 3, MOVE_CONFIRM_MS - 1), "it may still");
+    assert!(!is_asked(&other, 3, 1_000), "and it does");
+    assert!(is_asked(&former, 4, MOVE_CONFIRM_MS));
 }
 
 #[test]

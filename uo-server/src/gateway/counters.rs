@@ -62,6 +62,8 @@ counters! {
     privates,
     /// Private messages that a session had before.
     privates_repeated,
+    /// Private messages before which some were missing: their owner was asked again.
+    private_gaps,
     /// Entities, objects and events encoded.
     fragments,
     /// Feeds of full state applied.

@@ -27,6 +27,17 @@ use crate::limits::{
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LaneFull;
 
+/// Where a message stands in its stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// It is the next, and was taken.
+    Next,
+    /// It came before.
+    Before,
+    /// One before it never came: the owner that sent it had no link to here at that time.
+    Gap,
+}
+
 /// Control messages, encoded.
 #[derive(Debug, Default)]
 pub struct Control(VecDeque<(Millis, Box<[u8]>)>);
@@ -142,11 +153,14 @@ impl Reliable {
         self.note_full(now);
     }
 
-    /// Adds a private message; what came before is dropped, false.
-    pub fn push_private(&mut self, now: Millis, message: ServerMsg) -> Result<bool, LaneFull> {
+    /// Adds a private message, if it is the next one.
+    pub fn push_private(&mut self, now: Millis, message: ServerMsg) -> Result<Order, LaneFull> {
         let number = message.private().unwrap_or(0);
         if number <= self.private_taken {
-            return Ok(false);
+            return Ok(Order::Before);
+        }
+        if number > self.private_taken + 1 {
+            return Ok(Order::Gap);
         }
         if self.private.len() >= PRIVATE_KEPT_MAX {
             return Err(LaneFull);
@@ -154,7 +168,7 @@ impl Reliable {
         self.private_taken = number;
         self.private.push_back((now, message));
         self.note_full(now);
-        Ok(true)
+        Ok(Order::Next)
     }
 
     /// Private messages up to `through` are lost. If the client has all of these, the owner cannot tell how many.

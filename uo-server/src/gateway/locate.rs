@@ -351,6 +351,14 @@ impl GatewayCore {
         }
     }
 
+    /// Something is missing of what the owner said: it begins anew behind what the client has.
+    pub(super) fn ask_again(&mut self, key: u32) {
+        self.counters.private_gaps += 1;
+        if let Some(owner) = self.sessions[key].owner.clone() {
+            self.attach_to(key, owner);
+        }
+    }
+
     /// The new owner has not said itself that it has the character.
     fn confirm_owner(&mut self, key: u32) {
         let session = &mut self.sessions[key];

@@ -8,6 +8,7 @@ use uo_proto::{
 
 use super::connections::Stage;
 use super::core::{ConnId, GatewayCore};
+use super::lanes;
 use super::orders::Offer;
 use super::session::{Greeting, Phase};
 use crate::limits::CLIENT_NUMBER_MAX;
@@ -113,11 +114,12 @@ impl GatewayCore {
             return;
         };
         match session.reliable.push_private(self.now, message) {
-            Ok(true) => {
+            Ok(lanes::Order::Next) => {
                 self.counters.privates += 1;
                 self.urgent.push(conn);
             }
-            Ok(false) => self.counters.privates_repeated += 1,
+            Ok(lanes::Order::Before) => self.counters.privates_repeated += 1,
+            Ok(lanes::Order::Gap) => self.ask_again(key),
             Err(_) => self.close_slow(conn),
         }
     }

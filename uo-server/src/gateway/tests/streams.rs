@@ -275,6 +275,26 @@ fn private_messages_that_the_owner_lost_are_counted() {
     assert_eq!(privates(&mut rig, conn), [5]);
 }
 
+/// Red when a message behind a gap is passed on: an owner had sent the ones before while it had no link to here.
+#[test]
+fn missing_private_messages_are_asked_for() {
+    let mut rig = Rig::new();
+    rig.place("ann", 100, 100);
+    let conn = rig.enter("ann");
+    private(&mut rig, 1);
+    rig.sent.clear();
+    private(&mut rig, 4);
+    let attach = rig.sent.iter().find_map(|message| match message {
+        ToSim::Attach(attach) => Some(attach.last_private),
+        _ => None,
+    });
+    assert_eq!(attach, Some(1));
+    for number in [2, 3, 4] {
+        private(&mut rig, number);
+    }
+    assert_eq!(privates(&mut rig, conn), [1, 2, 3, 4]);
+}
+
 #[test]
 fn the_newest_promise_says_all() {
     let mut rig = Rig::new();

@@ -40,7 +40,7 @@ use simulated::shard::Tampering;
 
 #[test]
 fn every_promise_is_kept() {
-    let summary = run_seeds(seeds(200), Tampering::default());
+    let summary = run_seeds(seeds(400), Tampering::default());
     println!("{summary:#?}");
     if let Some(failure) = &summary.failure {
         panic!("{failure}");

@@ -159,7 +159,7 @@ mod planted {
         going_on_without_a_reclaim: ReclaimWithoutClaim in Any,
 
         a_life_that_goes_on_although_it_is_dead: LifeCasWithoutDead in Any,
-        a_row_that_says_fenced_and_kills_at_once: FencedKillsAtOnce in Outages,
+        a_row_that_says_fenced_and_kills_at_once: FencedKillsAtOnce in Crowd,
         a_row_that_says_fenced_and_kills_whatever_life: FencedKillsAnyLife in Brink,
         a_window_that_began_before_its_boot_was_named: AbsentWindowBeforeLease in SlowReads,
         a_starting_boot_that_says_fenced: StartingSaysFenced in Any,

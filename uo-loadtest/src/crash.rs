@@ -16,7 +16,7 @@ use uo_proto::ObjectKey;
 use crate::crowd::Crowd;
 use crate::dice::Dice;
 use crate::http;
-use crate::interrupt::unless_interrupted;
+use crate::interrupt;
 use crate::node::ports::free_address;
 use crate::node::{Node, Plan, server_program};
 
@@ -58,10 +58,7 @@ fn range(text: &str) -> Result<(u64, u64), String> {
 
 /// Runs the command; true when every promise was kept.
 pub fn run(arguments: Arguments) -> anyhow::Result<bool> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(unless_interrupted(crashes(arguments)))
+    interrupt::run(crashes(arguments))
 }
 
 async fn crashes(arguments: Arguments) -> anyhow::Result<bool> {

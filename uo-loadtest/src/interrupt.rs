@@ -5,10 +5,17 @@ use std::future::Future;
 use anyhow::bail;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Runs `work` until it ends or this process is told to.
-pub async fn unless_interrupted<T>(
-    work: impl Future<Output = anyhow::Result<T>>,
-) -> anyhow::Result<T> {
+/// Runs a command on this thread until it ends or this process is told to.
+pub fn run<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let outcome = runtime.block_on(unless_interrupted(work));
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn unless_interrupted<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let mut terminated = signal(SignalKind::terminate())?;
     tokio::select! {
         outcome = work => outcome,

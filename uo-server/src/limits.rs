@@ -42,8 +42,9 @@ pub const DRAIN_GATHER_MS: u64 = 200;
 pub const DRAIN_HITS_MAX: usize = 4_096;
 /// Drain durations kept until the shell takes them.
 pub const DRAIN_TIMES_MAX: usize = 4_096;
-/// How often an owner without a battle for its character looks for one.
-pub const SEEK_MS: u64 = 200;
+/// How often an owner without a battle for its character looks for one: each tick, as its player is shown nothing new
+/// meanwhile.
+pub const SEEK_MS: u64 = 50;
 /// After an arrival, how long an order waits for the ones before it that come by another way.
 pub const ORDERS_SETTLE_MS: u64 = 500;
 /// Characters that left, remembered so that late orders find them.
@@ -99,6 +100,8 @@ pub const SNAPSHOT_WAIT_MS: u64 = 1_000;
 pub const FEED_WAIT_MS: u64 = 1_000;
 /// An attach without an answer is given up after this long, and the character looked for again.
 pub const ATTACH_WAIT_MS: u64 = 2_000;
+/// How often an owner is asked for private messages that are missing before they are told as missed.
+pub const PRIVATE_ASKS_MAX: u8 = 4;
 /// How long the word of a former owner waits for that of the new one, before that is asked.
 pub const MOVE_CONFIRM_MS: u64 = 300;
 /// How often an attach follows `Elsewhere` before it waits like after any other refusal.

@@ -18,7 +18,7 @@ use uo_proto::{REGION_SIZE, RegionId};
 
 use crate::dice::Dice;
 use crate::fleet::Fleet;
-use crate::interrupt::unless_interrupted;
+use crate::interrupt;
 use crate::node::{Node, Plan, server_program};
 use attempt::Attempt;
 use report::Report;
@@ -95,10 +95,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<bool> {
         arguments.map > 0 && arguments.map.is_multiple_of(REGION_SIZE),
         "--map must be a multiple of {REGION_SIZE}"
     );
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(unless_interrupted(failovers(arguments)))
+    interrupt::run(failovers(arguments))
 }
 
 async fn failovers(arguments: Arguments) -> anyhow::Result<bool> {

@@ -15,7 +15,7 @@ use clap::Args;
 use tokio::time::{Instant, sleep_until};
 use uo_proto::REGION_SIZE;
 
-use crate::interrupt::unless_interrupted;
+use crate::interrupt;
 use cluster::Cluster;
 use step::{Step, What};
 
@@ -54,12 +54,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<bool> {
         arguments.map > 0 && arguments.map.is_multiple_of(REGION_SIZE),
         "--map must be a multiple of {REGION_SIZE}"
     );
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    let outcome = runtime.block_on(unless_interrupted(course(arguments)));
-    runtime.shutdown_background();
-    outcome
+    interrupt::run(course(arguments))
 }
 
 async fn course(arguments: Arguments) -> anyhow::Result<bool> {

@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::crowd::Crowd;
 use crate::database::Database;
 use crate::fleet::Fleet;
-use crate::interrupt::unless_interrupted;
+use crate::interrupt;
 use crate::node::ports::free_address;
 use crate::node::{Node, Plan, server_program};
 use crate::system;
@@ -91,10 +91,7 @@ struct Report {
 pub fn run(arguments: Arguments) -> anyhow::Result<bool> {
     ensure!(arguments.bots > 0, "--bots must be at least 1");
     system::raise_open_files();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(unless_interrupted(outage(arguments)))
+    interrupt::run(outage(arguments))
 }
 
 async fn outage(arguments: Arguments) -> anyhow::Result<bool> {

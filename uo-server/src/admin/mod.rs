@@ -1,7 +1,7 @@
 //! What operators see, over HTTP.
 //!
-//! Reading order: this file has the routes; [`drain`] moving a region; [`crossings`] what became of players on their way; [`metrics`] the Prometheus
-//! text; [`meters`] what is measured.
+//! Reading order: this file has the routes; [`drain`] moving a region; [`crossings`] what became of players on their way;
+//! [`metrics`] the Prometheus text; [`meters`] what is measured.
 
 mod crossings;
 mod drain;

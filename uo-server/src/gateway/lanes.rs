@@ -27,14 +27,14 @@ use crate::limits::{
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LaneFull;
 
-/// Where a message stands in its stream.
+/// How a private message follows on those before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Order {
+pub enum Succession {
     /// It is the next, and was taken.
     Next,
     /// It came before.
     Before,
-    /// One before it never came: the owner that sent it had no link to here at that time.
+    /// One before it never came: the owner that sent it had no link to here at that time. It was not taken either.
     Gap,
 }
 
@@ -154,13 +154,17 @@ impl Reliable {
     }
 
     /// Adds a private message, if it is the next one.
-    pub fn push_private(&mut self, now: Millis, message: ServerMsg) -> Result<Order, LaneFull> {
+    pub fn push_private(
+        &mut self,
+        now: Millis,
+        message: ServerMsg,
+    ) -> Result<Succession, LaneFull> {
         let number = message.private().unwrap_or(0);
         if number <= self.private_taken {
-            return Ok(Order::Before);
+            return Ok(Succession::Before);
         }
         if number > self.private_taken + 1 {
-            return Ok(Order::Gap);
+            return Ok(Succession::Gap);
         }
         if self.private.len() >= PRIVATE_KEPT_MAX {
             return Err(LaneFull);
@@ -168,7 +172,7 @@ impl Reliable {
         self.private_taken = number;
         self.private.push_back((now, message));
         self.note_full(now);
-        Ok(Order::Next)
+        Ok(Succession::Next)
     }
 
     /// Private messages up to `through` are lost. If the client has all of these, the owner cannot tell how many.

@@ -354,7 +354,9 @@ impl GatewayCore {
     /// Something is missing of what the owner said: it begins anew behind what the client has.
     pub(super) fn ask_again(&mut self, key: u32) {
         self.counters.private_gaps += 1;
-        if let Some(owner) = self.sessions[key].owner.clone() {
+        let session = &mut self.sessions[key];
+        session.asked_again = session.asked_again.saturating_add(1);
+        if let Some(owner) = session.owner.clone() {
             self.attach_to(key, owner);
         }
     }

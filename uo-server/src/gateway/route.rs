@@ -8,10 +8,10 @@ use uo_proto::{
 
 use super::connections::Stage;
 use super::core::{ConnId, GatewayCore};
-use super::lanes;
+use super::lanes::Succession;
 use super::orders::Offer;
 use super::session::{Greeting, Phase};
-use crate::limits::CLIENT_NUMBER_MAX;
+use crate::limits::{CLIENT_NUMBER_MAX, PRIVATE_ASKS_MAX};
 use crate::peer::ToSim;
 use crate::peer::message::RoutedOrder;
 
@@ -113,13 +113,20 @@ impl GatewayCore {
         let Some(conn) = session.conn.filter(|_| session.phase == Phase::Attached) else {
             return;
         };
+        let number = message.private().unwrap_or(0);
         match session.reliable.push_private(self.now, message) {
-            Ok(lanes::Order::Next) => {
+            Ok(Succession::Next) => {
+                session.asked_again = 0;
                 self.counters.privates += 1;
                 self.urgent.push(conn);
             }
-            Ok(lanes::Order::Before) => self.counters.privates_repeated += 1,
-            Ok(lanes::Order::Gap) => self.ask_again(key),
+            Ok(Succession::Before) => self.counters.privates_repeated += 1,
+            Ok(Succession::Gap) if session.asked_again < PRIVATE_ASKS_MAX => self.ask_again(key),
+            // Nobody has those before it: they are told as missed, and this one comes with the next attach.
+            Ok(Succession::Gap) => {
+                self.private_lost(char_id, generation, number - 1);
+                self.ask_again(key);
+            }
             Err(_) => self.close_slow(conn),
         }
     }

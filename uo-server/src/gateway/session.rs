@@ -89,6 +89,8 @@ pub struct Session {
     pub owner: Option<Holder>,
     /// And under which generation.
     pub generation: u64,
+    /// How often the owner was asked for missing private messages since the last one that followed.
+    pub asked_again: u8,
     /// By when that owner has to have said so itself; none: it has.
     pub confirm_by: Option<Millis>,
     /// Names the newest attach.
@@ -132,6 +134,7 @@ impl Session {
             hops: 0,
             owner: None,
             generation: 0,
+            asked_again: 0,
             confirm_by: None,
             attach: 0,
             orders: OrderWindow::default(),

@@ -1,12 +1,14 @@
 //! The two reliable streams, and the promise.
 
 use uo_proto::{
-    CombatEvent, ErrorCode, ErrorMsg, MissedCount, Pos, Saved, ServerMsg, Speech, close,
+    CombatEvent, ErrorCode, ErrorMsg, Missed, MissedCount, Pos, Saved, ServerMsg, Speech, close,
 };
 
 use super::rig::Rig;
 use crate::gateway::core::ConnId;
-use crate::limits::{PUBLIC_KEPT_MAX, PUBLIC_KEPT_MS, SLOW_FULL_MS, SLOW_OLDEST_MS};
+use crate::limits::{
+    PRIVATE_ASKS_MAX, PUBLIC_KEPT_MAX, PUBLIC_KEPT_MS, SLOW_FULL_MS, SLOW_OLDEST_MS,
+};
 use crate::peer::message::{FeedEvent, PublicEvent};
 use crate::peer::{ToGateway, ToSim};
 
@@ -293,6 +295,27 @@ fn missing_private_messages_are_asked_for() {
         private(&mut rig, number);
     }
     assert_eq!(privates(&mut rig, conn), [1, 2, 3, 4]);
+}
+
+/// Red when an owner that does not have them is asked for ever.
+#[test]
+fn private_messages_that_nobody_has_are_counted_in_the_end() {
+    let mut rig = Rig::new();
+    rig.place("ann", 100, 100);
+    let conn = rig.enter("ann");
+    private(&mut rig, 1);
+    rig.client(conn).take_got();
+    for _ in 0..=PRIVATE_ASKS_MAX {
+        private(&mut rig, 4);
+    }
+    let missed = Missed {
+        public: MissedCount::Count(0),
+        private: MissedCount::Count(2),
+    };
+    let got = rig.client(conn).take_got();
+    assert_eq!(got, [ServerMsg::Missed(missed)]);
+    private(&mut rig, 4);
+    assert_eq!(privates(&mut rig, conn), [4]);
 }
 
 #[test]

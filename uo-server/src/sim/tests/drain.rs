@@ -96,6 +96,24 @@ fn a_refused_region_stays_under_its_epoch_and_nothing_was_claimed() {
     assert!(pair.cores[ONE].region(WEST).map(|it| it.tick_count()) > ticks);
 }
 
+// Goes red when the target does not ask who sends an offer.
+#[test]
+fn a_region_is_offered_by_its_holder_only() {
+    let mut pair = Pair::new();
+    pair.messages_are(|_, _| Fate::Kept);
+    pair.drain(WEST);
+    let offer = pair.posted.iter().find_map(|(_, message)| match message {
+        ToSim::DrainOffer(_) => Some(message.clone()),
+        _ => None,
+    });
+    let before = pair.claim_row(Right::Region(WEST));
+    pair.send(TWO, offer.expect("it is offered"));
+    assert_eq!(pair.claim_row(Right::Region(WEST)), before);
+    pair.all_is_well();
+    pair.release();
+    assert!(pair.holds(TWO, WEST));
+}
+
 #[test]
 fn a_fenced_node_refuses_a_region() {
     let mut pair = Pair::new();

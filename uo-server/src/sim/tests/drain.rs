@@ -114,6 +114,42 @@ fn a_region_is_offered_by_its_holder_only() {
     assert!(pair.holds(TWO, WEST));
 }
 
+// Goes red when anybody may say that a region is taken.
+#[test]
+fn only_the_target_says_that_it_is_ready() {
+    let mut pair = Pair::new();
+    pair.messages_are(|_, _| Fate::Kept);
+    pair.drain(WEST);
+    let epoch = pair.claim_row(Right::Region(WEST)).map(|row| row.number);
+    let ready = ToSim::DrainReady {
+        region: WEST,
+        epoch: epoch.expect("it has a row") + 1,
+    };
+    pair.send(ONE, ready);
+    assert_eq!(pair.given(WEST).map(|row| row.number), None);
+    pair.all_is_well();
+    pair.release();
+    assert!(pair.holds(TWO, WEST) && pair.given(WEST).is_some());
+}
+
+// Goes red when the source leaves it to the target to say so, which may have no link to the gateway.
+#[test]
+fn the_gateway_hears_of_a_move_from_both_sides() {
+    let mut pair = Pair::new();
+    let anna = pair.login("Anna", WEST);
+    pair.mail.clear();
+    pair.drain(WEST);
+    let says = |who: usize| {
+        let is_it = |(of, it): &(usize, ToGateway)| {
+            *of == who
+                && matches!(it, ToGateway::Moved { char_id, owner, .. }
+                    if *char_id == anna && *owner == me(TWO))
+        };
+        pair.mail.iter().any(is_it)
+    };
+    assert!(says(ONE) && says(TWO));
+}
+
 #[test]
 fn a_fenced_node_refuses_a_region() {
     let mut pair = Pair::new();

@@ -1,56 +1,18 @@
 //! Bots against a whole server in this process, over real sockets.
 
-use std::collections::BTreeMap;
-use std::future::Future;
-use std::time::Duration;
+mod support;
 
-use clap::Parser;
+use std::collections::BTreeMap;
+
 use serde_json::Value;
-use tokio::process::Command;
 use uo_proto::{Dir, Encoding, Order, ServerMsg};
 use uo_sdk::{Client, Event, Options};
-use uo_server::config::{Args, Config};
-use uo_server::node::{Node, start_node};
 
-async fn server() -> Node {
-    let args = Args::parse_from([
-        "uo-server",
-        "--store=mem",
-        "--map=128",
-        "--listen=127.0.0.1:0",
-        "--admin=127.0.0.1:0",
-    ]);
-    start_node(Config::check(args).unwrap()).await.unwrap()
-}
-
-/// Nothing here takes a minute unless it hangs.
-async fn soon<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(60), future)
-        .await
-        .expect("it should have happened by now")
-}
-
-/// Runs the swarm with these arguments more; whether it passed, and its report.
-async fn swarm(arguments: &[String]) -> (bool, Value) {
-    let folder = tempfile::tempdir().unwrap();
-    let report = folder.path().join("report.json");
-    let output = Command::new(env!("CARGO_BIN_EXE_uo-loadtest"))
-        .args(["swarm", "--bots=8", "--ramp=1s"])
-        .arg("--json")
-        .arg(&report)
-        .args(arguments)
-        .output();
-    let output = soon(output).await.unwrap();
-    let text = std::fs::read(report).unwrap_or_else(|error| {
-        panic!("{error}: {}", String::from_utf8_lossy(&output.stderr));
-    });
-    let report = serde_json::from_slice(&text).unwrap();
-    (output.status.success(), report)
-}
+use support::{gateway, server, soon, swarm};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_swarm_plays_and_reports() {
-    let node = server().await;
+    let node = server(128).await;
     let gateway = format!(
         "--gateways=ws://{}",
         node.listen.expect("it is for clients")
@@ -78,7 +40,7 @@ async fn a_swarm_plays_and_reports() {
 /// What players feel of a border is what the server says they do: within 60 ms, whoever measures.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn crossings_are_felt_as_the_server_counts_them() {
-    let node = server().await;
+    let node = server(128).await;
     let (passed, report) = swarm(&[
         format!(
             "--gateways=ws://{}",
@@ -130,7 +92,7 @@ async fn until(client: &mut Client, found: impl Fn(&Event, &Client) -> bool) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_order_is_answered_once_over_lost_lines() {
-    let node = server().await;
+    let node = server(128).await;
     for encoding in [Encoding::Json, Encoding::MessagePack] {
         let options = Options {
             encoding,

@@ -43,7 +43,7 @@ pub struct Arguments {
     /// How many bots.
     #[arg(long, default_value_t = 100)]
     bots: usize,
-    /// Kinds of bots and their shares: combat, wander, border, idle, deaf.
+    /// Kinds of bots and their shares: combat, wander, duel, siege, churn, border, idle, deaf.
     #[arg(long, default_value = "combat=1,wander=1")]
     mix: Mix,
     /// Over what time the bots log in, one after the other.

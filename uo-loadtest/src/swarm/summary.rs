@@ -144,6 +144,7 @@ impl Summary<'_> {
             "swarm": {
                 "bots_in": count(&counters.welcomed),
                 "bots_in_at_end": self.in_at_end,
+                "logouts": count(&counters.logouts),
                 "protocol_errors": count(&counters.violations),
                 "orders_per_s": self.growth.per_second(self.growth.orders),
                 "orders_unanswered": count(&counters.orders_unanswered),
@@ -224,11 +225,12 @@ impl Summary<'_> {
         let growth = &self.growth;
         println!("\n{:.0} s after the ramp:", self.measured.as_secs_f64());
         println!(
-            "  bots       {} of {} got in, {} in at the end; {} logins, {} resumes, {} put off, {} lost",
+            "  bots       {} of {} got in, {} in at the end; {} logins, {} logouts, {} resumes, {} put off, {} lost",
             counters.welcomed.load(Relaxed),
             self.arguments.bots,
             self.in_at_end,
             counters.logins.load(Relaxed),
+            counters.logouts.load(Relaxed),
             counters.resumes.load(Relaxed),
             counters.refused.load(Relaxed),
             counters.lost.load(Relaxed),

@@ -10,7 +10,7 @@ use uo_proto::{Order, ServerMsg, close};
 use uo_sdk::bot::Observer;
 use uo_sdk::bots::BotKind;
 use uo_sdk::client::Traffic;
-use uo_sdk::{Event, LocalWorld, SendError};
+use uo_sdk::{Event, LocalWorld, SendError, StopReason};
 
 use super::felt::{Cause, Felt, Senses};
 
@@ -42,6 +42,8 @@ pub struct Counters {
     pub violations: AtomicU64,
     /// Bots whose session ended for good.
     pub stopped: AtomicU64,
+    /// Sessions that their bot ended in order, to log in again.
+    pub logouts: AtomicU64,
     /// Orders sent.
     pub orders: AtomicU64,
     /// Orders that the bot's own client refused.
@@ -304,6 +306,12 @@ impl Observer for Watch {
                 self.tally
                     .note(format!("protocol error: {}", shape(&violation.to_string())));
             }
+            Event::Stopped(StopReason::LoggedOut) if self.kind == BotKind::Churn => {
+                self.leave();
+                self.pending.clear();
+                self.senses = Senses::default();
+                self.tally.counters.logouts.fetch_add(1, Relaxed);
+            }
             Event::Stopped(reason) => {
                 self.leave();
                 self.tally.counters.stopped.fetch_add(1, Relaxed);
@@ -390,6 +398,21 @@ mod tests {
     #[test]
     fn sentences_that_differ_in_numbers_are_one() {
         assert_eq!(shape("a gap before number 17"), "a gap before number #");
+    }
+
+    #[test]
+    fn who_comes_and_goes_is_not_lost() {
+        let tally = Tally::new();
+        let world = LocalWorld::default();
+        for kind in [BotKind::Churn, BotKind::Wander] {
+            let mut watch = Watch::new(tally.clone(), kind);
+            watch.enter(false);
+            watch.event(&Event::Stopped(StopReason::LoggedOut), &world);
+        }
+        let counters = &tally.counters;
+        assert_eq!(counters.logouts.load(Relaxed), 1);
+        assert_eq!(counters.stopped.load(Relaxed), 1);
+        assert_eq!(tally.in_world(), 0);
     }
 
     #[test]

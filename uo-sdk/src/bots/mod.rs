@@ -3,10 +3,14 @@
 //! - [`idle`] stands;
 //! - [`wander`] holds headings, steps, and walks to far goals;
 //! - [`combat`] looks for a fight, breaks things, dies and goes on;
+//! - [`duel`] seeks another who duels, and fights until one of them is dead;
+//! - [`siege`] gathers with others before a camp and breaks it down;
+//! - [`churn`] logs in and out;
 //! - [`border`] paces across a border between regions;
 //! - [`deaf`] wanders, but stops reading for a while.
 //!
-//! [`BotKind`] names them on a command line.
+//! What some of them share: `bout`, a fight with one foe; `journey`, a walk to one place; `meet`, where those meet who
+//! never spoke to each other. [`BotKind`] names them on a command line.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,17 +18,26 @@ use std::str::FromStr;
 use crate::Bot;
 
 pub mod border;
+mod bout;
+pub mod churn;
 pub mod combat;
 pub mod deaf;
+pub mod duel;
 pub mod idle;
+mod journey;
+mod meet;
 #[cfg(test)]
 mod scene;
+pub mod siege;
 pub mod wander;
 
 pub use border::Border;
+pub use churn::Churn;
 pub use combat::Combat;
 pub use deaf::Deaf;
+pub use duel::Duel;
 pub use idle::Idle;
+pub use siege::Siege;
 pub use wander::Wander;
 
 /// Names a bot.
@@ -34,6 +47,12 @@ pub enum BotKind {
     Combat,
     /// [`Wander`]
     Wander,
+    /// [`Duel`]
+    Duel,
+    /// [`Siege`]
+    Siege,
+    /// [`Churn`]
+    Churn,
     /// [`Border`]
     Border,
     /// [`Idle`]
@@ -44,9 +63,12 @@ pub enum BotKind {
 
 impl BotKind {
     /// All of them.
-    pub const ALL: [BotKind; 5] = [
+    pub const ALL: [BotKind; 8] = [
         BotKind::Combat,
         BotKind::Wander,
+        BotKind::Duel,
+        BotKind::Siege,
+        BotKind::Churn,
         BotKind::Border,
         BotKind::Idle,
         BotKind::Deaf,
@@ -57,6 +79,9 @@ impl BotKind {
         match self {
             BotKind::Combat => "combat",
             BotKind::Wander => "wander",
+            BotKind::Duel => "duel",
+            BotKind::Siege => "siege",
+            BotKind::Churn => "churn",
             BotKind::Border => "border",
             BotKind::Idle => "idle",
             BotKind::Deaf => "deaf",
@@ -68,6 +93,9 @@ impl BotKind {
         match self {
             BotKind::Combat => Box::new(Combat::new(seed)),
             BotKind::Wander => Box::new(Wander::new(seed)),
+            BotKind::Duel => Box::new(Duel::new(seed)),
+            BotKind::Siege => Box::new(Siege::new(seed)),
+            BotKind::Churn => Box::new(Churn::new(seed)),
             BotKind::Border => Box::new(Border::new(seed)),
             BotKind::Idle => Box::new(Idle),
             BotKind::Deaf => Box::new(Deaf::new(seed, deaf::Plan::default())),

@@ -111,7 +111,7 @@ pub fn entity(id: EntityId, class: Class, pos: Pos) -> EntityEnter {
     }
 }
 
-fn welcome(pos: Pos) -> Welcome {
+pub fn welcome(pos: Pos) -> Welcome {
     Welcome {
         token: "t".into(),
         char_id: CharId(ME.0),

@@ -13,10 +13,7 @@ use support::{gateway, server, soon, swarm};
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_swarm_plays_and_reports() {
     let node = server(128).await;
-    let gateway = format!(
-        "--gateways=ws://{}",
-        node.listen.expect("it is for clients")
-    );
+    let gateway = format!("--gateways={}", gateway(&node));
     for encoding in ["json", "msgpack"] {
         let (passed, report) = swarm(&[
             gateway.clone(),
@@ -42,10 +39,7 @@ async fn a_swarm_plays_and_reports() {
 async fn crossings_are_felt_as_the_server_counts_them() {
     let node = server(128).await;
     let (passed, report) = swarm(&[
-        format!(
-            "--gateways=ws://{}",
-            node.listen.expect("it is for clients")
-        ),
+        format!("--gateways={}", gateway(&node)),
         format!("--admin=http://{}", node.admin),
         "--mix=border=1".into(),
         "--seconds=9".into(),
@@ -97,7 +91,7 @@ async fn every_order_is_answered_once_over_lost_lines() {
         let options = Options {
             encoding,
             ..Options::new(
-                format!("ws://{}", node.listen.expect("it is for clients")),
+                gateway(&node),
                 format!("lost-{}", encoding.subprotocol().len()),
             )
         };

@@ -205,6 +205,8 @@ pub const RANK_WAIT_MS: u64 = 1_000;
 pub const PLACEMENT_MS: u64 = 200;
 /// A node gets regions back from others once it has been up for this long.
 pub const SETTLED_MS: u64 = 5_000;
+/// A sim that most gateways cannot reach for this long gives way to one that they can reach.
+pub const CUT_OFF_MS: u64 = 5_000;
 /// Starts of a node within this time count as one fit of sickness.
 pub const STARTS_WINDOW_MS: u64 = 300_000;
 /// A node that started this often within that time gets no regions from others.
@@ -213,6 +215,8 @@ pub const STARTS_SICK: u32 = 3;
 pub const DRAINS_MAX: usize = 4;
 /// Regions of a node that stops on their way to others.
 pub const DRAINS_STOPPING_MAX: usize = 32;
+/// Until those that somebody needs have gone, so many: each stands still for as long as all on their way take together.
+pub const DRAINS_PEOPLED_MAX: usize = 8;
 /// A node that refused so many of them is offered no more.
 pub const DRAINS_REFUSED_MAX: usize = 4;
 /// After a drain that came to nothing, how long its region stays where it is.
@@ -301,7 +305,8 @@ const _: () = assert!(FLUSH_WAIT_MS < uo_proto::TICK_MS);
 const _: () = assert!(CHECKPOINT_MS < LINGER_MS);
 const _: () = assert!(ORDERS_SETTLE_MS < HANDOFF_TIMEOUT_MS);
 const _: () = assert!(HANDOFF_TIMEOUT_MS < STOP_MS);
-const _: () = assert!(DRAINS_MAX < DRAINS_STOPPING_MAX && DRAINS_STOPPING_MAX < REGION_CLAIMS_MAX);
+const _: () = assert!(DRAINS_MAX < DRAINS_PEOPLED_MAX && DRAINS_PEOPLED_MAX < DRAINS_STOPPING_MAX);
+const _: () = assert!(DRAINS_STOPPING_MAX < REGION_CLAIMS_MAX);
 const _: () = assert!(EVACUATE_MS + DRAIN_TIMEOUT_MS < STOP_MS);
 const _: () = assert!(HANDOFF_TIMEOUT_MS < DRAIN_TIMEOUT_MS && CAS_RETRY_MS < DRAIN_TIMEOUT_MS);
 const _: () = assert!(SLOW_OLDEST_MS < PUBLIC_KEPT_MS);

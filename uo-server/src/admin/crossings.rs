@@ -25,6 +25,7 @@ const PARTS: usize = 3;
 
 /// What may be asked for.
 #[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Asked {
     n: Option<String>,
     cause: Option<String>,

@@ -26,6 +26,7 @@ const LOOK_MAX: Duration = Duration::from_millis(DRAIN_TIMEOUT_MS + 4_000);
 
 /// What is asked for.
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Asked {
     region: Option<String>,
     to: Option<String>,

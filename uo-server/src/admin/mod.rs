@@ -218,6 +218,7 @@ fn refuse_detours(headers: &HeaderMap) -> Option<Response> {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct RegionQuery {
     region: Option<String>,
 }

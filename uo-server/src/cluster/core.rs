@@ -3,6 +3,7 @@
 //! - `own`: beats, fence and life of this boot, from its first look around to its end;
 //! - `nodes`: reading who else beats: members, and two processes under one name;
 //! - `deaths`: presumption made a fact;
+//! - `reach`: whether the gateways can reach this sim;
 //! - `regions`: leases, placement and demand; [`wish`]: what operators want of them;
 //! - [`canonical`]: for model checkers.
 //!
@@ -17,6 +18,7 @@ use self::asking::{Asked, Asking};
 use self::deaths::Dying;
 use self::nodes::Peer;
 use self::own::Phase;
+use self::reach::Reach;
 use self::regions::Regions;
 use super::age::Age;
 use super::fence::Fence;
@@ -36,6 +38,7 @@ mod deaths;
 mod nodes;
 mod observe;
 mod own;
+mod reach;
 mod regions;
 mod wish;
 
@@ -102,7 +105,7 @@ pub enum Input {
     Load(NodeLoad),
     /// The boot that [`Effect::WantBoot`] asked for: random, never used before.
     NewBoot(BootId),
-    /// The sims that this node has a link to now.
+    /// The nodes that this one has a link to now.
     Linked { nodes: Vec<NodeName> },
     /// Stop in order: say so, take nothing. [`Input::Drained`] ends it.
     Stop,
@@ -230,6 +233,7 @@ pub struct ClusterCore {
     peers: BTreeMap<BootId, Peer>,
     members: Vec<Member>,
     linked: BTreeSet<NodeName>,
+    reach: Reach,
 
     deaths: BTreeMap<BootId, Dying>,
     dead: BTreeSet<BootId>,
@@ -269,6 +273,7 @@ impl ClusterCore {
             peers: BTreeMap::new(),
             members: Vec::new(),
             linked: BTreeSet::new(),
+            reach: Reach::default(),
             deaths: BTreeMap::new(),
             dead: BTreeSet::new(),
             dead_order: VecDeque::new(),
@@ -306,6 +311,7 @@ impl ClusterCore {
             dying.elapse(ms, timing.cas_retry_ms);
         }
         self.regions.elapse(ms, timing);
+        self.elapse_reach(ms);
         self.tell_fence();
         for evidence in presumed {
             self.presume(evidence);

@@ -106,11 +106,11 @@ pub struct Placement {
     retiring: BTreeSet<RegionId>,
     /// Regions whose drain came to nothing a while ago.
     paused: BTreeMap<RegionId, Age>,
-    /// This node stops.
+    /// Everything is to go.
     evacuates: bool,
-    /// Regions that are to go because this node stops, in the order in which they do.
-    leaving: VecDeque<RegionId>,
-    /// Drains that came to nothing while it does, and whom they were to.
+    /// Regions that are to go, in the order in which they do, and whether somebody needs them.
+    leaving: VecDeque<(RegionId, bool)>,
+    /// Drains that came to nothing meanwhile and not long ago, and whom they were to.
     refused: BTreeSet<(RegionId, BootId)>,
     /// Held regions with a better sim; none: to be worked out.
     misplaced: Option<VecDeque<(RegionId, Holder)>>,
@@ -339,6 +339,9 @@ impl Placement {
         });
         if self.paused.len() < paused {
             self.misplaced = None;
+            let paused = &self.paused;
+            self.refused
+                .retain(|(region, _)| paused.contains_key(region));
         }
         if self.misplaced.is_none() {
             self.misplaced = Some(self.find_misplaced(around.me));

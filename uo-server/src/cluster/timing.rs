@@ -53,6 +53,9 @@ pub struct Timing {
     /// A node gets regions back from others once it has been up for this long.
     #[arg(long, default_value_t = limits::SETTLED_MS, value_parser = clap::value_parser!(u64).range(..=MS_MAX), value_name = "MS", hide_short_help = true)]
     pub settled_ms: u64,
+    /// A sim that most gateways cannot reach for this long gives way to one that they can reach.
+    #[arg(long, default_value_t = limits::CUT_OFF_MS, value_parser = clap::value_parser!(u64).range(..=MS_MAX), value_name = "MS", hide_short_help = true)]
+    pub cut_off_ms: u64,
     /// Starts of a node within this time count as one fit of sickness.
     #[arg(long, default_value_t = limits::STARTS_WINDOW_MS, value_parser = clap::value_parser!(u64).range(..=MS_MAX), value_name = "MS", hide_short_help = true)]
     pub starts_window_ms: u64,
@@ -96,6 +99,7 @@ impl Default for Timing {
             rank_wait_ms: limits::RANK_WAIT_MS,
             placement_ms: limits::PLACEMENT_MS,
             settled_ms: limits::SETTLED_MS,
+            cut_off_ms: limits::CUT_OFF_MS,
             starts_window_ms: limits::STARTS_WINDOW_MS,
             drain_pause_ms: limits::DRAIN_PAUSE_MS,
             leases_ms: limits::LEASES_READ_MS,

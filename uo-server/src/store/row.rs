@@ -89,6 +89,9 @@ pub struct NodeRow {
     pub starts: u32,
     /// How busy it is.
     pub load: NodeLoad,
+    /// Most gateways cannot reach it.
+    #[serde(default)]
+    pub is_cut_off: bool,
 }
 
 /// A row that cannot be read.

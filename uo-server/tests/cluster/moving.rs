@@ -1,6 +1,7 @@
 //! Regions that move on purpose, with everybody in them.
 
 use futures_util::future::join_all;
+use uo_proto::RegionId;
 use uo_server::store::row::Role;
 
 use super::nodes::{Cluster, run};
@@ -88,6 +89,86 @@ fn a_sim_that_stops_hands_everything_over() {
             let owners = cluster.owners(&player.name).await;
             assert_eq!(owners.len(), 1, "{} is at {owners:?}", player.name);
         }
+        cluster.end().await;
+    });
+}
+
+/// An operator moves a region with a player in it to a sim that is not the best for it.
+///
+/// Red when a region that somebody wanted elsewhere is handed back at once, and when a mistake is not answered by what it
+/// is.
+#[test]
+fn an_operator_moves_a_region() {
+    run(async {
+        let mut cluster = Cluster::new(256);
+        cluster.start_all(&["sim-1", "sim-2", "gate-1"]).await;
+        let holders = cluster.holders().await;
+        let here = |region| holders[&region] == "sim-1";
+        let name = places::name_in(&cluster.world, here, 0);
+        let mut player = Player::enter(&cluster.gateway("gate-1"), &name).await;
+        player.ask().await;
+        let region = RegionId::at(cluster.world.size(), player.pos());
+        assert!(here(region), "it stands where it began");
+
+        let id = region.0;
+        let elsewhere = holders.iter().find(|(_, sim)| *sim == "sim-2");
+        let elsewhere = elsewhere.map(|(region, _)| region.0).expect("a share");
+        let mistakes = [
+            ("sim-1", "/drain".to_owned(), 400, "say which"),
+            ("sim-1", format!("/drain?region={id}&node=sim-2"), 400, ""),
+            (
+                "sim-1",
+                "/drain?region=99999".to_owned(),
+                404,
+                "there is no region 99999",
+            ),
+            (
+                "sim-1",
+                format!("/drain?region={id}&to=sim-9"),
+                404,
+                "there is no sim of the name sim-9 that runs",
+            ),
+            (
+                "sim-1",
+                format!("/drain?region={id}&to=sim-1"),
+                409,
+                "the region is held here",
+            ),
+            (
+                "sim-1",
+                format!("/drain?region={elsewhere}"),
+                409,
+                "held by sim-2: ask that node",
+            ),
+            ("gate-1", format!("/drain?region={id}"), 409, "is a gateway"),
+        ];
+        for (node, path, status, sentence) in mistakes {
+            let (answered, body) = cluster.post(node, &path).await;
+            let error = body["error"].as_str().unwrap_or_default();
+            assert_eq!(answered, status, "{path} at {node}: {body}");
+            assert!(error.contains(sentence), "{path} at {node}: {error:?}");
+        }
+
+        let path = format!("/drain?region={id}&to=sim-2");
+        let (status, moved) = player.during(cluster.post("sim-1", &path)).await;
+        assert_eq!(status, 200, "{moved}");
+        assert_eq!(moved["to"], "sim-2");
+        assert!(moved["took_ms"].as_u64() <= moved["with_players_ms"].as_u64());
+        assert!(
+            moved["player_gap_ms_max"].is_u64(),
+            "it had a player: {moved}"
+        );
+        assert_eq!(cluster.owners(&name).await, ["sim-2"]);
+        player.ask().await;
+        assert_eq!(
+            (player.losses, player.resumes),
+            (0, 0),
+            "it kept its socket"
+        );
+        assert!(
+            cluster.regions("sim-2").await.contains(&region),
+            "it stays there"
+        );
         cluster.end().await;
     });
 }

@@ -83,6 +83,7 @@ pub fn timing() -> Timing {
         rank_wait_ms: 300,
         placement_ms: 100,
         settled_ms: 1_000,
+        cut_off_ms: 1_000,
         drain_pause_ms: 2_000,
         leases_ms: 1_000,
         demand_refresh_ms: 500,
@@ -337,13 +338,23 @@ impl Cluster {
     }
 
     async fn get(&self, name: &str, path: &str) -> Value {
-        let text = self.get_text(name, path).await;
-        serde_json::from_str(&text).unwrap_or(Value::Null)
+        self.ask(name, "GET", path).await.1
+    }
+
+    /// Status and body of what an operator asks for.
+    pub async fn post(&self, name: &str, path: &str) -> (u16, Value) {
+        self.ask(name, "POST", path).await
+    }
+
+    async fn ask(&self, name: &str, method: &str, path: &str) -> (u16, Value) {
+        let (status, text) = self.ask_text(name, method, path).await;
+        let body = serde_json::from_str(&text).unwrap_or(Value::Null);
+        (status, body)
     }
 
     /// The sum of a counter's samples in the metrics of a node.
     pub async fn counter(&self, name: &str, counter: &str) -> u64 {
-        let text = self.get_text(name, "/metrics").await;
+        let (_, text) = self.ask_text(name, "GET", "/metrics").await;
         let lines = text.lines().filter_map(|line| line.split_once(' '));
         let named = lines.filter(|(metric, _)| *metric == format!("uo_{counter}_total"));
         named
@@ -351,19 +362,21 @@ impl Cluster {
             .sum()
     }
 
-    async fn get_text(&self, name: &str, path: &str) -> String {
+    async fn ask_text(&self, name: &str, method: &str, path: &str) -> (u16, String) {
         let admin = self.nodes[name].node.admin;
         let asked = async {
             let mut stream = TcpStream::connect(admin).await?;
-            let request = format!("GET {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n");
+            let request =
+                format!("{method} {path} HTTP/1.1\r\nhost: {admin}\r\nconnection: close\r\n\r\n");
             stream.write_all(request.as_bytes()).await?;
             let mut text = String::new();
             stream.read_to_string(&mut text).await?;
             std::io::Result::Ok(text)
         };
         let text = asked.await.expect("its admin server answers");
+        let status = text.split(' ').nth(1).and_then(|code| code.parse().ok());
         let body = text.split_once("\r\n\r\n").map(|(_, body)| body.to_owned());
-        body.expect("an answer has a body")
+        status.zip(body).expect("an answer has a status and a body")
     }
 
     /// The nodes to which a node has a link.

@@ -45,6 +45,51 @@ fn two_sims_that_cannot_reach_each_other_keep_their_players() {
     });
 }
 
+/// Two of three gateways cannot reach a sim, which everybody else can. It gives way to the other, so that everybody plays
+/// on, and gets its share back once it can be reached.
+///
+/// Red when a sim that is cut off goes on as if nothing was the matter, and when the others hand regions to it.
+#[test]
+fn a_sim_that_most_gateways_cannot_reach_gives_way() {
+    run(async {
+        let mut cluster = Cluster::new(256);
+        let gates = ["gate-1", "gate-2", "gate-3"];
+        cluster
+            .start_all(&["sim-1", "sim-2", gates[0], gates[1], gates[2]])
+            .await;
+        let holders = cluster.holders().await;
+        let here = |region| holders[&region] == "sim-1";
+        let name = places::name_in(&cluster.world, here, 0);
+        let mut player = Player::enter(&cluster.gateway("gate-1"), &name).await;
+
+        // The node with the smaller name dials.
+        for gate in &gates[..2] {
+            cluster.door("sim-1").shut_for(gate);
+        }
+        let everything = cluster.until("the other has everything", async || {
+            cluster.holders().await.values().all(|sim| sim == "sim-2")
+        });
+        player.during(everything).await;
+        player.ask().await;
+        assert_eq!(cluster.state("sim-1").await["cluster"]["cut_off"], true);
+
+        cluster.door("sim-1").reopen();
+        player.during(cluster.ready()).await;
+        player.ask().await;
+        assert_eq!(
+            (player.losses, player.resumes),
+            (0, 0),
+            "it kept its socket"
+        );
+        for sim in cluster.sims() {
+            let state = cluster.state(&sim).await;
+            assert_eq!(state["cluster"]["cut_off"], false);
+            assert_eq!(state["cluster"]["rebirths"], 0, "nobody was declared dead");
+        }
+        cluster.end().await;
+    });
+}
+
 /// Every link of a node is cut at once, several times. They come back, the gateway asks for its feeds again, and what
 /// happened meanwhile is shown.
 ///

@@ -113,6 +113,7 @@ impl Row {
             up_ms: 0,
             starts: 1,
             load: NodeLoad::default(),
+            is_cut_off: false,
         })
     }
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use super::asking::Asked;
 use super::nodes::Peer;
 use super::own::Phase;
+use super::reach::Reach;
 use super::regions::Regions;
 use super::{ClusterCore, Ticket};
 use crate::cluster::observer::Observer;
@@ -78,6 +79,7 @@ impl ClusterCore {
         let config = &self.config;
         self.regions = Regions::new(config.regions, config.demand_driven, config.planted);
         self.regions.ask_nothing();
+        self.reach = Reach::default();
         self.canonicalize_tickets()
     }
 

@@ -27,6 +27,8 @@ pub struct ClusterState {
     pub fence_age_ms: Option<u64>,
     /// It can hardly read or write the store, or could not until just now.
     pub outage: bool,
+    /// Most gateways cannot reach it.
+    pub cut_off: bool,
     /// How often this process was declared dead and started over.
     pub rebirths: usize,
     /// Who is not presumed gone.
@@ -70,6 +72,7 @@ impl ClusterCore {
             may_act: self.may_act(),
             fence_age_ms: self.fence.age_ms(),
             outage: self.observer.is_outage(),
+            cut_off: self.is_cut_off(),
             rebirths: self.past.len(),
             members: self
                 .members

@@ -183,6 +183,7 @@ impl ClusterCore {
             up_ms: self.up.ms(),
             starts: if is_well { 1 } else { self.starts },
             load: self.load,
+            is_cut_off: self.is_cut_off(),
         }
     }
 

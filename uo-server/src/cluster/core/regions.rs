@@ -1,7 +1,7 @@
 //! Leases, placement and demand: three loops, each with its own request or none.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use uo_proto::{REGION_SIZE, RegionId};
 
@@ -89,7 +89,7 @@ impl Regions {
 
     /// This node stops: what it holds is to go.
     pub(super) fn evacuate(&mut self) {
-        self.placement.begin_evacuation();
+        self.placement.set_evacuates(true);
         self.step_wanted = true;
     }
 
@@ -237,16 +237,15 @@ impl ClusterCore {
             let passed_ms = self.regions.since_step.ms();
             self.regions.since_step = Age::ZERO;
             self.regions.step_wanted = false;
-            let sims = self.sims();
+            let (sims, gives_way) = (self.sims(), self.gives_way());
             self.regions.placement.set_sims(sims);
+            self.regions.placement.set_evacuates(gives_way);
             let demand = std::mem::take(&mut self.regions.demand);
             self.with_placement(|placement, around| placement.step(passed_ms, &demand, around));
-            if self.stopping {
-                self.regions.placement.plan_evacuation(&demand);
-            }
+            self.regions.placement.plan_evacuation(&demand);
             self.regions.demand = demand;
         }
-        let moves = match self.stopping {
+        let moves = match self.regions.placement.evacuates() {
             true => self.regions.placement.evacuate(),
             false => self.regions.placement.moves(),
         };
@@ -266,10 +265,11 @@ impl ClusterCore {
         }
     }
 
-    /// The sims that may take regions: running, and not stopping, fenced or starting. Of two boots of one name the newer
-    /// counts, whichever that is: the other will not run for long.
+    /// The sims that may take regions: running, and not stopping, fenced or starting; and reached by gateways, if there is
+    /// any that is. Of two boots of one name the newer counts, whichever that is: the other will not run for long.
     pub(super) fn sims(&self) -> Vec<Sim> {
         let mut sims: BTreeMap<NodeName, Sim> = BTreeMap::new();
+        let mut cut_off: BTreeSet<NodeName> = BTreeSet::new();
         for (boot, peer) in &self.peers {
             let Some(row) = peer.row.as_ref().filter(|_| peer.has_life()) else {
                 continue;
@@ -282,11 +282,22 @@ impl ClusterCore {
                 let is_linked = self.linked.contains(&peer.node);
                 let is_settled = self.is_settled(row) && is_linked;
                 sims.insert(peer.node.clone(), sim(holder, is_settled, is_linked));
+                match row.is_cut_off {
+                    true => cut_off.insert(peer.node.clone()),
+                    false => cut_off.remove(&peer.node),
+                };
             }
         }
         if !self.stopping {
             let me = self.config.me.clone();
+            if self.is_cut_off() {
+                cut_off.insert(me.node.clone());
+            }
             sims.insert(me.node.clone(), sim(me, true, true));
+        }
+        let is_any_better_off = cut_off.len() < sims.len();
+        if is_any_better_off {
+            sims.retain(|node, _| !cut_off.contains(node));
         }
         sims.into_values().collect()
     }
@@ -298,7 +309,7 @@ impl ClusterCore {
     pub(super) fn region_served(&mut self, region: RegionId, epoch: u64) {
         self.with_placement(|placement, around| placement.served(region, epoch, around));
         // One that was to go and did not is to go elsewhere.
-        self.regions.step_wanted |= self.stopping;
+        self.regions.step_wanted |= self.regions.placement.evacuates();
     }
 
     pub(super) fn region_gone(&mut self, region: RegionId, row: Option<ClaimRow>) {

@@ -321,6 +321,89 @@ fn a_node_that_keeps_starting_is_given_nothing_until_it_has_lasted() {
     check(&world);
 }
 
+fn link(world: &mut World, id: usize, nodes: &[&str]) {
+    let nodes = nodes.iter().map(|&node| node.into()).collect();
+    world.give(id, Input::Linked { nodes });
+}
+
+/// Two sims and three gateways, all of which reach the sims.
+fn reached() -> World {
+    let mut world = cluster(14, 2);
+    for name in GATEWAYS {
+        world.start_as(name, Role::Gateway, |_| {});
+    }
+    for id in 0..2 {
+        link(&mut world, id, &GATEWAYS);
+    }
+    world.run(10_000);
+    world
+}
+
+const GATEWAYS: [&str; 3] = ["gate-0", "gate-1", "gate-2"];
+
+fn candidates(world: &World, id: usize) -> Vec<String> {
+    let sims = world.nodes[id].core.sims();
+    sims.iter().map(|it| it.holder.node.to_string()).collect()
+}
+
+/// Red when `gives_way` looks at nothing but whether it stops, and when `sims` leaves nobody out.
+#[test]
+fn a_sim_that_most_gateways_cannot_reach_gives_way() {
+    let mut world = reached();
+    link(&mut world, 0, &["gate-0", "gate-1", "sim-1"]);
+    world.run(20_000);
+    assert!(!world.nodes[0].core.observe().cut_off, "most of them do");
+    link(&mut world, 0, &["gate-0", "sim-1"]);
+    world.run(4_000);
+    assert!(!world.nodes[0].core.observe().cut_off, "not for long");
+    let held = world.served(0).len();
+    assert!(
+        world.nodes[0].drains.len() < held,
+        "what is better there goes, and nothing else"
+    );
+    world.run(2_000);
+    assert!(world.nodes[0].core.observe().cut_off);
+    let drains = &world.nodes[0].drains;
+    assert!(drains.iter().all(|(_, to)| &*to.0 == "sim-1"));
+    assert_eq!(drains.len(), held, "as if it stopped");
+    for id in 0..2 {
+        assert_eq!(candidates(&world, id), ["sim-1"]);
+    }
+    link(&mut world, 0, &GATEWAYS);
+    world.run(7_000);
+    for id in 0..2 {
+        assert_eq!(candidates(&world, id), ["sim-0", "sim-1"]);
+    }
+    check(&world);
+}
+
+/// Red when `sims` leaves out those that are cut off whether or not anybody is better off.
+#[test]
+fn no_sim_gives_way_to_one_that_gateways_cannot_reach_either() {
+    let mut world = reached();
+    link(&mut world, 0, &["sim-1"]);
+    link(&mut world, 1, &["sim-0"]);
+    world.run(20_000);
+    for id in 0..2 {
+        assert!(world.nodes[id].core.observe().cut_off);
+        assert_eq!(candidates(&world, id), ["sim-0", "sim-1"]);
+        assert!(!world.nodes[id].core.gives_way());
+    }
+    check(&world);
+}
+
+/// Red when gateways count that are presumed gone.
+#[test]
+fn a_sim_is_not_cut_off_from_gateways_that_are_dead() {
+    let mut world = reached();
+    for id in [3, 4] {
+        world.nodes[id].runs = Runs::Not;
+    }
+    link(&mut world, 0, &["gate-0", "sim-1"]);
+    world.run(20_000);
+    assert!(!world.nodes[0].core.observe().cut_off);
+}
+
 #[test]
 fn a_restart_after_an_orderly_stop_does_not_wait() {
     let mut world = cluster(11, 1);

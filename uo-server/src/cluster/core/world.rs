@@ -64,6 +64,8 @@ pub(super) struct Node {
     pub(super) exit: Option<ExitReason>,
     pub(super) fenced: u32,
     pub(super) rebirths: u32,
+    /// What it was to hand on, and to whom. Nothing ever comes of it.
+    pub(super) drains: Vec<(RegionId, NodeName)>,
     /// It was told to stop, or to die.
     pub(super) ends: bool,
 }
@@ -190,6 +192,7 @@ impl World {
             exit: None,
             fenced: 0,
             rebirths: 0,
+            drains: Vec::new(),
             ends: false,
         });
         let id = self.nodes.len() - 1;
@@ -309,11 +312,8 @@ impl World {
                 self.nodes[id].runs = Runs::Not;
             }
             Effect::Retire { region } => self.retire(id, region),
-            Effect::Alive
-            | Effect::Dead { .. }
-            | Effect::Drain { .. }
-            | Effect::GiveUp
-            | Effect::Members(_) => {}
+            Effect::Drain { region, to, .. } => self.nodes[id].drains.push((region, to.node)),
+            Effect::Alive | Effect::Dead { .. } | Effect::GiveUp | Effect::Members(_) => {}
         }
     }
 

@@ -1,34 +1,57 @@
-//! A node that stops: each of its regions goes to the best of the others that can be reached, those with players first.
+//! A node that stops, or gives way: each of its regions goes to the best of the others that can be reached, those with
+//! players first.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
-
-use std::collections::VecDeque;
 
 use uo_proto::RegionId;
 
 use super::{Demand, Hold, Move, Placement, Sim};
 use crate::cluster::rank;
 use crate::identity::{BootId, Holder};
-use crate::limits::{DRAINS_REFUSED_MAX, DRAINS_STOPPING_MAX};
+use crate::limits::{DRAINS_PEOPLED_MAX, DRAINS_REFUSED_MAX, DRAINS_STOPPING_MAX};
+
+/// Players wait for as long as their region is on its way, and all that are on their way share the same two nodes.
+fn most_at_once(is_needed: bool) -> usize {
+    match is_needed {
+        true => DRAINS_PEOPLED_MAX,
+        false => DRAINS_STOPPING_MAX,
+    }
+}
 
 impl Placement {
-    /// From now on everything is to go.
-    pub fn begin_evacuation(&mut self) {
-        self.evacuates = true;
+    /// From now on everything is to go, or nothing is any more.
+    pub fn set_evacuates(&mut self, evacuates: bool) {
+        if evacuates == self.evacuates {
+            return;
+        }
+        self.evacuates = evacuates;
+        self.leaving.clear();
+        self.refused.clear();
     }
 
-    /// Works out anew which regions are still to be handed on.
+    /// Whether everything is to go.
+    pub fn evacuates(&self) -> bool {
+        self.evacuates
+    }
+
+    /// Works out anew which regions are still to be handed on, if everything is to go.
     pub fn plan_evacuation(&mut self, demand: &Demand) {
-        let (needed, others): (VecDeque<RegionId>, VecDeque<RegionId>) =
-            self.held.iter().partition(|region| demand.needs(**region));
-        self.leaving = needed;
-        self.leaving.extend(others);
+        if !self.evacuates {
+            return;
+        }
+        let of = |is_needed: bool| {
+            let regions = self.held.iter().copied();
+            let regions = regions.filter(move |region| demand.needs(*region) == is_needed);
+            regions.map(move |region| (region, is_needed))
+        };
+        self.leaving = of(true).chain(of(false)).collect();
     }
 
     /// Which regions to hand on now, as far as the bound on what is under way allows.
     pub fn evacuate(&mut self) -> Vec<Move> {
         let mut moves = Vec::new();
-        while self.draining.len() < DRAINS_STOPPING_MAX
-            && let Some(region) = self.leaving.pop_front()
+        while let Some((region, _)) = self
+            .leaving
+            .pop_front_if(|(_, is_needed)| self.draining.len() < most_at_once(*is_needed))
         {
             let Hold::Held { epoch } = self.slots[region.0 as usize].hold else {
                 continue;

@@ -94,6 +94,7 @@ impl Rig {
             up_ms: 10_000,
             starts: 1,
             load: NodeLoad::default(),
+            is_cut_off: false,
         };
         let request = Request::NodeBeat {
             node: who.node.clone(),

@@ -218,11 +218,13 @@ impl Writer<'_> {
             .push(|out| encoding.write_snapshot(out, entities, objects));
     }
 
-    /// Writes a delta, if there is anything new; false if not.
+    /// Writes a delta, if there is anything new; false if not. Whoever was shown nothing for a while, for whatever reason,
+    /// is shown that the world goes on even if nothing in it has changed.
     fn delta(&mut self, session: &mut Session, tick: u64) -> bool {
         self.look(session, session.sight.looks);
         session.sight.looks = 0;
-        if self.diff.is_empty() && session.ack == session.ack_told {
+        let is_news = !self.diff.is_empty() || session.ack != session.ack_told;
+        if !is_news && !session.gap.is_awaited() {
             return false;
         }
         session.sight.tick = tick;

@@ -63,7 +63,12 @@ impl Gap {
         self.first_delta(None, recorder);
     }
 
-    /// The first look after a gap: the delta that shows it was written now, or there was nothing to write.
+    /// Whether a gap is over, and no delta has shown so yet.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.unshown.is_some()
+    }
+
+    /// The first look after a gap: the delta that shows it was written now, or its connection is gone.
     pub(super) fn first_delta(&mut self, written: Option<Millis>, recorder: &mut Recorder) {
         let Some(unshown) = self.unshown.take() else {
             return;

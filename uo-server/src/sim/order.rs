@@ -150,6 +150,11 @@ impl SimCore {
 
     fn apply(&mut self, order: RoutedOrder, may_pin: bool) {
         let id = order.char_id;
+        // Those before it, if any are missing, were lost with a former owner. Wherever it goes to be played, nobody is to
+        // wait for them once more: it might be sent back meanwhile, and wait there.
+        if let Some(character) = self.characters.get_mut(&id) {
+            character.last_order = character.last_order.max(order.order.seq.saturating_sub(1));
+        }
         if may_pin && let Some(to) = self.pinned_to(&order) {
             self.counters.pins += 1;
             return self.hand_over(id, to, HandoffCause::Pin, vec![order]);

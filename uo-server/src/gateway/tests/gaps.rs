@@ -205,17 +205,22 @@ fn a_failover_counts_from_the_last_word_of_the_lost_sim() {
     assert_eq!(rig.gaps(), [(GapCause::Failover, 2_800 + 700 + 100 + 50)]);
 }
 
-// Red when what a feed shows ends a freeze: a late frame would.
+// Red when what a feed shows ends a freeze: a late frame would; and when a delta is written for changes only.
 #[test]
 fn a_freeze_lasts_from_word_to_word() {
-    let (mut rig, ann, _) = at_the_border();
+    let (mut rig, ann, conn) = at_the_border();
     rig.peer(ToGateway::Frozen { is_frozen: true });
     rig.touch(WEST, ann);
     rig.tick();
     rig.pass(4_950);
     assert_eq!(rig.gaps(), []);
+    let seen = rig.client(conn).deltas();
     rig.peer(ToGateway::Frozen { is_frozen: false });
     assert_eq!(rig.gaps(), [(GapCause::Freeze, 5_050)]);
+    rig.tick();
+    rig.tick();
+    let shown = rig.client(conn).deltas() - seen;
+    assert_eq!(shown, 1, "nothing has changed, but the world goes on");
 }
 
 #[test]

@@ -405,6 +405,19 @@ fn whoever_attacks_over_the_border_fights_in_that_battle() {
     assert_eq!(shard.core.counters().pins, 1);
 }
 
+/// After a crash orders are missing that were applied and not saved. Whoever attacked over a border then was sent to and
+/// fro for ever: there its order waited for those before it, and here it was sent there.
+#[test]
+fn whoever_attacks_over_the_border_does_not_wait_there_for_orders_that_are_lost() {
+    let mut shard = Shard::running();
+    let id = shard.login_at_border(ANNA);
+    shard.order(ANNA, 1, 1, look_around());
+    let target = Target::Entity(EntityId::mob(EAST, 0));
+    shard.order(ANNA, 1, 9, Order::Attack { target });
+    assert_eq!(shard.region_of(id), Some(EAST));
+    assert_eq!(shard.last_order_of(id), Some(9));
+}
+
 #[test]
 fn a_detach_follows_the_character() {
     for (logout, is_left) in [(false, false), (true, true)] {

@@ -136,6 +136,9 @@ impl GatewayCore {
             self.counters.stale += 1;
             return;
         }
+        if attached.generation < self.sessions[key].generation {
+            return self.attached_late(key);
+        }
         self.counters.attaches += 1;
         self.set_phase(key, Phase::Attached);
         let session = &mut self.sessions[key];
@@ -159,6 +162,19 @@ impl GatewayCore {
         self.send_orders(key);
         self.greet(key);
         self.tell_world(key, WorldStatus::Ok);
+    }
+
+    /// It has moved on since, and whoever owns it now was quicker: that one is asked. Believing both, the session would
+    /// take what the former owner still has to say for news.
+    fn attached_late(&mut self, key: u32) {
+        self.counters.stale += 1;
+        let owner = self.sessions[key].owner.clone();
+        self.sessions[key].hops += 1;
+        let may_hop = self.sessions[key].hops <= ATTACH_HOPS_MAX;
+        match owner.filter(|owner| may_hop && self.members.contains(owner)) {
+            Some(owner) => self.attach_to(key, owner),
+            None => self.try_later(key, None),
+        }
     }
 
     /// A sim does not own it.

@@ -147,6 +147,54 @@ fn an_attach_without_an_answer_is_given_up_and_its_late_answer_ignored() {
     assert!(rig.client(conn).token.is_empty());
 }
 
+/// The owner answers an attach and hands the character on; by a slow link its answer comes behind the new owner's word. The
+/// session went back to the older generation with it, and the player was told `saved` 8 and then `saved` 2.
+#[test]
+fn an_answer_that_comes_behind_the_next_owner_is_no_way_back() {
+    let mut rig = Rig::new();
+    let ann = rig.place("ann", 100, 100);
+    let char_id = ann.character().unwrap();
+    rig.answers = false;
+    let conn = rig.login("ann");
+    rig.answers = true;
+    rig.body(ann).number = 4;
+    let region = rig.bodies[&ann].region;
+    rig.peer(ToGateway::Moved {
+        char_id,
+        generation: 4,
+        region,
+        owner: rig.sim.clone(),
+        flight: None,
+    });
+    rig.peer(ToGateway::Attached(crate::peer::message::Attached {
+        char_id,
+        attach: 1,
+        generation: 3,
+        session: 1,
+        region,
+        pos: rig.bodies[&ann].state.pos(),
+        last_order: 0,
+    }));
+    assert_eq!(attaches(&rig), 2, "the owner of now is asked");
+    rig.tick();
+    assert!(!rig.client(conn).token.is_empty());
+    let saved = |generation, seq| ToGateway::Saved {
+        char_id,
+        generation,
+        seq,
+        inventory: 1,
+    };
+    rig.peer(saved(4, 8));
+    rig.peer(saved(3, 2));
+    rig.tick();
+    let said = rig.client(conn).take_got();
+    let said = said.iter().filter_map(|message| match message {
+        ServerMsg::Saved(saved) => Some(saved.seq),
+        _ => None,
+    });
+    assert_eq!(said.collect::<Vec<_>>(), [8]);
+}
+
 #[test]
 fn a_lost_sim_is_told_and_its_orders_are_sent_again() {
     let mut rig = Rig::new();

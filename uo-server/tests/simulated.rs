@@ -1,7 +1,7 @@
 //! The whole shard in one thread and in virtual time: the real sim and gateway cores, a store that lies, a network that
 //! delays, things that break, and players who speak the protocol and believe nothing.
 //!
-//! Everything in a run follows from its seed. `UO_SEEDS=1000` runs so many, `UO_SEED=17` replays one and prints what
+//! Everything in a run follows from its seed. `UO_SEEDS=1000` runs so many (from `UO_FROM` on), `UO_SEED=17` replays one and prints what
 //! happened in it. `UO_GO_ON=1` goes on after one that failed. With a planted rule they mean the same for its test.
 //!
 //! Reading order: `plan` (what a seed makes of a run) and `season` (runs of one kind of trouble), `shard` (the loop),

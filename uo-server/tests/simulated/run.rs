@@ -39,12 +39,15 @@ pub struct Summary {
     pub failures: u64,
 }
 
-/// The seeds to run: `UO_SEED`, or `UO_SEEDS` many, or the usual number.
+/// The seeds to run: `UO_SEED`, or `UO_SEEDS` many from `UO_FROM` on, or the usual number.
 pub fn seeds(usual: u64) -> Range<u64> {
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse().ok());
     match number("UO_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..number("UO_SEEDS").unwrap_or(usual),
+        None => {
+            let from = number("UO_FROM").unwrap_or(0);
+            from..from + number("UO_SEEDS").unwrap_or(usual)
+        }
     }
 }
 

@@ -4,11 +4,19 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::Context;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
 
-use crate::http;
+use crate::http::{self, Line};
 
 /// A node that does not answer within this time is reported as silent.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
+
+/// Pages that wait to be taken.
+const PAGES_MAX: usize = 256;
+/// Counters that each node has, and that grow with whatever it does.
+const COUNTED_BY_ALL: [&str; 2] = ["uo_ticks_total", "uo_client_frames_out_total"];
 
 /// One reading: every series of every node, summed over nodes.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -38,6 +46,46 @@ impl Ord for Bound {
     }
 }
 
+/// Tasks that read nodes again and again. Dropped, they end.
+pub struct Meters {
+    pages: mpsc::Receiver<(usize, String)>,
+    _tasks: JoinSet<()>,
+}
+
+impl Meters {
+    /// Reads each of `admins` every `pace`.
+    pub fn begin(admins: &[String], pace: Duration) -> anyhow::Result<Meters> {
+        let (sender, pages) = mpsc::channel(PAGES_MAX);
+        let mut tasks = JoinSet::new();
+        for (node, admin) in admins.iter().enumerate() {
+            let mut line = Line::new(admin)?;
+            let sender = sender.clone();
+            tasks.spawn(async move {
+                loop {
+                    let answer = timeout(ANSWER_MAX, line.ask("GET", "/metrics")).await;
+                    if let Ok(Ok(answer)) = answer
+                        && answer.status == 200
+                        && sender.send((node, answer.body)).await.is_err()
+                    {
+                        return;
+                    }
+                    sleep(pace).await;
+                }
+            });
+        }
+        Ok(Meters {
+            pages,
+            _tasks: tasks,
+        })
+    }
+
+    /// The next page of any node, by its number.
+    pub async fn next(&mut self) -> (usize, String) {
+        let next = self.pages.recv().await;
+        next.expect("its tasks live as long as it does")
+    }
+}
+
 /// Reads all nodes.
 pub async fn read(nodes: &[String]) -> anyhow::Result<Reading> {
     let mut reading = Reading::default();
@@ -51,7 +99,53 @@ pub async fn read(nodes: &[String]) -> anyhow::Result<Reading> {
     Ok(reading)
 }
 
+/// Readings of nodes whose processes come and go: what a process had counted when it was read last stays counted.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Collected {
+    ended: Reading,
+    latest: BTreeMap<usize, Reading>,
+}
+
+impl Collected {
+    /// Takes a node's page.
+    pub fn take(&mut self, node: usize, text: &str) {
+        let mut now = Reading::default();
+        now.take(text);
+        let fell = |name: &&str, before: &Reading| now.sums.get(*name) < before.sums.get(*name);
+        if let Some(before) = self.latest.insert(node, now.clone())
+            && COUNTED_BY_ALL.iter().any(|name| fell(name, &before))
+        {
+            self.ended.join(before);
+        }
+    }
+
+    /// Everything that was counted so far, by processes that ended as well.
+    pub fn reading(&self) -> Reading {
+        let mut all = self.ended.clone();
+        for latest in self.latest.values() {
+            all.join(latest.clone());
+        }
+        all
+    }
+}
+
 impl Reading {
+    fn join(&mut self, other: Reading) {
+        for (name, sum) in other.sums {
+            *self.sums.entry(name).or_default() += sum;
+        }
+        for (name, peak) in other.peaks {
+            let known = self.peaks.entry(name).or_insert(peak);
+            *known = known.max(peak);
+        }
+        for (name, buckets) in other.buckets {
+            let known = self.buckets.entry(name).or_default();
+            for (bound, count) in buckets {
+                *known.entry(bound).or_default() += count;
+            }
+        }
+    }
+
     /// Takes one node's text in the exposition format.
     fn take(&mut self, text: &str) {
         for line in text.lines().filter(|line| !line.starts_with('#')) {
@@ -187,6 +281,18 @@ mod tests {
         );
         assert_eq!(now.quantile(&now, "uo_tick_seconds", 0.5), None);
         assert_eq!(now.count(&earlier, "uo_tick_seconds"), Some(100.0));
+    }
+
+    #[test]
+    fn what_a_process_had_counted_stays_counted_when_another_takes_its_place() {
+        let mut collected = Collected::default();
+        for (node, ticks) in [(0, 100), (1, 40), (0, 160), (0, 5), (0, 25)] {
+            collected.take(node, &format!("uo_ticks_total {ticks}\n"));
+        }
+        let growth = collected
+            .reading()
+            .growth(&Reading::default(), "uo_ticks_total");
+        assert_eq!(growth, Some(160.0 + 40.0 + 25.0));
     }
 
     #[test]

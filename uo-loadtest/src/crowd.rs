@@ -145,13 +145,18 @@ impl Crowd {
         let guards: Vec<_> = self.seen().collect();
         let mut failures: Vec<String> = guards
             .iter()
-            .flat_map(|seen| seen.proof.failures.iter().map(|failure| failure.0.clone()))
+            .flat_map(|seen| {
+                seen.proof
+                    .failures
+                    .iter()
+                    .map(|failure| failure.text.clone())
+            })
             .collect();
         let each = guards
             .iter()
             .enumerate()
-            .map(|(index, seen)| (EntityId(index as u64), &seen.proof));
-        failures.extend(doubled(each).into_iter().map(|failure| failure.0));
+            .map(|(index, seen)| (EntityId(index as u64), seen.proof.coins()));
+        failures.extend(doubled(each).into_iter().map(|failure| failure.text));
         failures
     }
 }

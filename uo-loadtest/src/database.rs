@@ -47,7 +47,8 @@ impl Drop for Database {
     }
 }
 
-fn run(command: &str) -> anyhow::Result<()> {
+/// Runs a command of the shell; its complaint is the error.
+pub fn run(command: &str) -> anyhow::Result<()> {
     let output = Command::new("sh")
         .args(["-c", command])
         .output()

@@ -1,7 +1,7 @@
 //! Nodes of one cluster that are watched and judged all the time.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure};
 use uo_proto::RegionId;
@@ -34,7 +34,7 @@ impl Fleet {
         let admins: Vec<String> = nodes.iter().map(|node| node.admin().to_owned()).collect();
         Ok(Fleet {
             nodes,
-            watch: Watch::begin(&admins, CALM)?,
+            watch: Watch::begin(&admins, "/state?fresh", CALM, Instant::now())?,
             holders: Holders::default(),
             latest: BTreeMap::new(),
             violations: BTreeSet::new(),

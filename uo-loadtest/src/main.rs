@@ -2,6 +2,8 @@
 //!
 //! Reading order:
 //! - [`swarm`]: protocol bots against running gateways, with latencies taken at the client;
+//! - [`scenario`]: a cluster, bots, chaos, and whether everything held that must hold;
+//! - [`chaos`]: what is done to it; [`cluster`]: clusters that are started here;
 //! - [`crash`]: kills a server under load and holds it to its promises; [`proof`]: what was promised;
 //! - [`inproc`]: a whole cluster in this process, to play on;
 //! - [`failover`]: loses sims of a cluster, and measures until others hold their regions;
@@ -14,6 +16,8 @@
 //! - [`proxy`]: makes a network between two programs slower.
 
 mod admin;
+mod chaos;
+mod cluster;
 mod crash;
 mod crowd;
 mod database;
@@ -28,6 +32,7 @@ mod node;
 mod outage;
 mod proof;
 mod proxy;
+mod scenario;
 mod swarm;
 mod system;
 
@@ -49,6 +54,8 @@ enum Command {
     Swarm(swarm::Arguments),
     /// Kills a server under load, again and again, and checks what it had promised.
     Crash(crash::Arguments),
+    /// A cluster, bots, chaos, and whether everything held that must hold.
+    Scenario(scenario::Arguments),
     /// Loses a sim again and again, and measures how long its regions are held by nobody.
     Failover(failover::Arguments),
     /// Pauses the whole database under a world in which people fight, and checks that nothing is lost by it.
@@ -63,6 +70,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Swarm(arguments) => swarm::run(arguments),
         Command::Crash(arguments) => crash::run(arguments),
+        Command::Scenario(arguments) => scenario::run(arguments),
         Command::Failover(arguments) => failover::run(arguments),
         Command::Outage(arguments) => outage::run(arguments),
         Command::Inproc(arguments) => inproc::run(arguments),

@@ -13,12 +13,30 @@ use uo_sdk::{Event, LocalWorld};
 
 /// Inventories remembered until one of them is saved.
 const INVENTORIES_MAX: usize = 64;
+/// Failures of one character that are kept.
+const FAILURES_MAX: usize = 20;
 /// Places remembered; one every 50 ms is the most that a server tells.
 const TRAIL_MAX: usize = 2_000;
 
 /// Something that was promised and is not so.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Broken(pub String);
+pub struct Broken {
+    /// Of what kind.
+    pub kind: Kind,
+    /// In words.
+    pub text: String,
+}
+
+/// What kind of promise.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A coin that was saved is gone.
+    Coin,
+    /// A coin is with two characters.
+    Doubled,
+    /// An order or an inventory that was saved is not what the server has, or a place is too old.
+    Saved,
+}
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -93,10 +111,13 @@ impl Proof {
 
     fn resumed(&mut self, last_order: u64, pos: Pos, kept_ms: u64) {
         if last_order < self.saved_seq {
-            self.fail(format!(
-                "order {} was saved, and the server goes on after {last_order}",
-                self.saved_seq
-            ));
+            self.fail(
+                Kind::Saved,
+                format!(
+                    "order {} was saved, and the server goes on after {last_order}",
+                    self.saved_seq
+                ),
+            );
         }
         // The place where it stood when the window began counts too.
         let newest = self.trail.back().map_or(0, |&(at, _)| at);
@@ -111,9 +132,10 @@ impl Proof {
             .skip(first)
             .any(|&(_, was)| was.distance(pos) <= 1);
         if !known && !self.trail.is_empty() {
-            self.fail(format!(
-                "it is at {pos:?}, where it was not in the last {kept_ms} ms"
-            ));
+            self.fail(
+                Kind::Saved,
+                format!("it is at {pos:?}, where it was not in the last {kept_ms} ms"),
+            );
         }
     }
 
@@ -133,10 +155,13 @@ impl Proof {
 
     fn inventory(&mut self, now: &Inventory) {
         if now.version < self.saved.version {
-            self.fail(format!(
-                "inventory {} was saved, and the server has {}",
-                self.saved.version, now.version
-            ));
+            self.fail(
+                Kind::Saved,
+                format!(
+                    "inventory {} was saved, and the server has {}",
+                    self.saved.version, now.version
+                ),
+            );
         }
         let lost: Vec<String> = self
             .saved
@@ -146,13 +171,19 @@ impl Proof {
             .map(ToString::to_string)
             .collect();
         if !lost.is_empty() {
-            self.fail(format!("saved coins are lost: {}", lost.join(", ")));
+            self.fail(
+                Kind::Coin,
+                format!("saved coins are lost: {}", lost.join(", ")),
+            );
         }
         if now.version == self.saved.version && *now != self.saved && self.saved.version > 0 {
-            self.fail(format!(
-                "inventory {} is not what was saved under this version",
-                now.version
-            ));
+            self.fail(
+                Kind::Saved,
+                format!(
+                    "inventory {} is not what was saved under this version",
+                    now.version
+                ),
+            );
         }
         if self.told.len() == INVENTORIES_MAX {
             self.told.pop_first();
@@ -179,21 +210,26 @@ impl Proof {
         }
     }
 
-    fn fail(&mut self, what: String) {
-        self.failures.push(Broken(format!("{}: {what}", self.name)));
+    fn fail(&mut self, kind: Kind, what: String) {
+        // The first ones tell most.
+        if self.failures.len() < FAILURES_MAX {
+            let text = format!("{}: {what}", self.name);
+            self.failures.push(Broken { kind, text });
+        }
     }
 }
 
-/// Coins that are with two characters at once.
-pub fn doubled<'a>(proofs: impl Iterator<Item = (EntityId, &'a Proof)>) -> Vec<Broken> {
+/// Coins that are with two characters at once, and twice with one.
+pub fn doubled<'a>(purses: impl Iterator<Item = (EntityId, &'a [CoinSerial])>) -> Vec<Broken> {
     let mut seen = BTreeMap::new();
     let mut doubled = Vec::new();
-    for (who, proof) in proofs {
-        for coin in proof.coins() {
+    for (who, coins) in purses {
+        for coin in coins {
             if let Some(other) = seen.insert(*coin, who) {
-                doubled.push(Broken(format!(
-                    "coin {coin} is with {other} and with {who}"
-                )));
+                doubled.push(Broken {
+                    kind: Kind::Doubled,
+                    text: format!("coin {coin} is with {other} and with {who}"),
+                });
             }
         }
     }

@@ -17,6 +17,20 @@ pub fn raise_open_files() {
     }
 }
 
+/// What a process has used: its processor time in microseconds, and its resident memory in bytes. None where the system
+/// does not tell, or the process is gone.
+pub fn process_usage(pid: u32) -> Option<(u64, u64)> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name, in brackets, may have blanks in it. From the state on: user and system time are 12th and 13th, in clock
+    // ticks, and resident pages 22nd.
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let fields: Vec<&str> = fields.split(' ').collect();
+    let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+    let ticks = number(11)? + number(12)?;
+    let cpu_us = ticks * 1_000_000 / rustix::param::clock_ticks_per_second();
+    Some((cpu_us, number(21)? * rustix::param::page_size() as u64))
+}
+
 /// Processor time that this process used so far, in microseconds; none where the system does not tell.
 pub fn cpu_us() -> Option<u64> {
     // Nanoseconds since the process began to run, summed over its threads.
@@ -24,4 +38,17 @@ pub fn cpu_us() -> Option<u64> {
     u64::try_from(clock.tv_sec)
         .ok()
         .map(|seconds| seconds * 1_000_000 + clock.tv_nsec as u64 / 1_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_process_has_used_something_and_one_that_is_gone_tells_nothing() {
+        let (_, rss_bytes) = process_usage(std::process::id()).expect("it runs");
+        assert!(rss_bytes > 100_000, "{rss_bytes}");
+        assert_eq!(process_usage(u32::MAX), None);
+    }
 }

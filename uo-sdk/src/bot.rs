@@ -56,6 +56,11 @@ impl Hands {
         self.order(Order::Logout);
     }
 
+    /// Replaces the moment that was asked for, or asks for none: for a bot that lets another play through its hands.
+    pub fn set_wake(&mut self, at_ms: Option<u64>) {
+        self.wake_ms = at_ms;
+    }
+
     /// What was ordered, emptied: for those who drive a bot without a [`Runner`].
     pub fn take_orders(&mut self) -> Vec<Order> {
         std::mem::take(&mut self.orders)

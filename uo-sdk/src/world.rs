@@ -127,6 +127,11 @@ impl LocalWorld {
         }
     }
 
+    /// Every object that was told of and is not forgotten, those that are gone among them.
+    pub fn objects_told(&self) -> impl Iterator<Item = &ObjectState> {
+        self.objects.values()
+    }
+
     /// The objects within `radius` tiles (Chebyshev) of `center`, in the order of keys. What is farther than the area of
     /// interest is known as generated only.
     pub fn objects_near(&self, center: Pos, radius: u16) -> Vec<ObjectState> {

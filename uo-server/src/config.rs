@@ -295,6 +295,7 @@ mod tests {
             (&["--store", "scylla://h/K"], "is not a keyspace"),
             (&["--store", "scylla://h", "--scylla-rf", "0"], "1..=9"),
             (&["schema"], "--store"),
+            (&["--store-translate", "db-1=x"], "it is A=B"),
             (&["--limit-connections", "0"], "at least 1"),
             (&["--sed", "7"], "--seed"),
             (&["--fence-ms", "2450"], "may still act"),

@@ -1,5 +1,7 @@
 //! The flags of a database, and the `schema` subcommand.
 
+use std::net::SocketAddr;
+
 use anyhow::Context;
 use clap::Args;
 
@@ -29,6 +31,17 @@ pub struct DatabaseArgs {
         value_name = "TEXT"
     )]
     scylla_password: String,
+    /// Reach the database's node that calls itself A at B, for one behind a proxy or another network; each is HOST:PORT
+    /// with numbers. With such a rule, only nodes that have one are reached.
+    #[arg(long, value_delimiter = ',', value_name = "A=B,..", value_parser = translation)]
+    store_translate: Vec<(SocketAddr, SocketAddr)>,
+}
+
+fn translation(text: &str) -> Result<(SocketAddr, SocketAddr), String> {
+    let both = text
+        .split_once('=')
+        .and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
+    both.ok_or_else(|| "it is A=B, like 10.0.0.1:9042=127.0.0.1:19042".into())
 }
 
 /// Makes the keyspace and the tables that are missing, and nothing else.
@@ -55,6 +68,7 @@ impl DatabaseArgs {
                 user,
                 password: self.scylla_password.clone(),
             }),
+            translate: self.store_translate.clone(),
         })
     }
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use uo_proto::{CharId, Pos, RegionId};
 
 use super::Violation;
-use crate::node::Look;
+use crate::node::{Character, Look};
 
 /// Differences that are told; the first ones tell most.
 const DIFFERENCES_MAX: usize = 20;
@@ -30,18 +30,6 @@ pub struct Scene {
     players: BTreeMap<CharId, Player>,
     /// The regions and the characters, as the page has them.
     world: [Value; 2],
-}
-
-/// A character, as its owner knows it.
-#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
-#[allow(missing_docs, reason = "the names of /state")]
-pub struct Character {
-    pub id: CharId,
-    pub name: String,
-    pub generation: u64,
-    pub session: u64,
-    pub last_order: u64,
-    pub saved: u64,
 }
 
 /// A character, as its battle knows it.
@@ -71,17 +59,16 @@ impl Scene {
         let look = Look::of(&state)?;
         let mut part = |name: &str| state["sim"][name].take();
         let world = [part("regions"), part("characters")];
-        let characters: Vec<Character> = Vec::deserialize(&world[1])
-            .context("/state?full does not list characters as expected")?;
         let mut players = BTreeMap::new();
         for region in world[0].as_array().into_iter().flatten() {
             let there: Vec<Player> = Vec::deserialize(&region["players"])
                 .context("/state?full does not list players as expected")?;
             players.extend(there.into_iter().map(|player| (player.char_id, player)));
         }
+        let characters = look.characters.iter().cloned();
         Ok(Scene {
+            characters: characters.map(|one| (one.id, one)).collect(),
             look,
-            characters: characters.into_iter().map(|one| (one.id, one)).collect(),
             players,
             world,
         })
@@ -175,7 +162,7 @@ impl Scene {
         for (id, before) in &self.characters {
             match later.characters.get(id) {
                 None => wrong.push(format!("{id} ({}) is gone", before.name)),
-                Some(after) => wrong.extend(before.lost_something(after)),
+                Some(after) => wrong.extend(lost(before, after)),
             }
         }
         wrong.truncate(DIFFERENCES_MAX);
@@ -183,18 +170,17 @@ impl Scene {
     }
 }
 
-impl Character {
-    fn lost_something(&self, after: &Character) -> Option<String> {
-        // One that is on its way to another region shows none of these.
-        let is_on_its_way = after.generation == 0 || self.generation == 0;
-        // A new owner promises anew: what the one before it promised is in the row that it loaded.
-        let is_moved = after.generation > self.generation;
-        let kept = after.session == self.session
-            && after.generation >= self.generation
-            && after.last_order >= self.last_order
-            && (is_moved || after.saved >= self.saved);
-        (!is_on_its_way && !kept).then(|| format!("a character was {self:?} and is {after:?}"))
-    }
+/// What a character had and has no more, in words.
+fn lost(before: &Character, after: &Character) -> Option<String> {
+    // One that is on its way to another region shows none of these.
+    let is_on_its_way = after.generation == 0 || before.generation == 0;
+    // A new owner promises anew: what the one before it promised is in the row that it loaded.
+    let is_moved = after.generation > before.generation;
+    let kept = after.session == before.session
+        && after.generation >= before.generation
+        && after.last_order >= before.last_order
+        && (is_moved || after.saved >= before.saved);
+    (!is_on_its_way && !kept).then(|| format!("a character was {before:?} and is {after:?}"))
 }
 
 /// Where two pages differ, as paths.
@@ -250,7 +236,7 @@ mod tests {
                     "mobs": [{"id": 1, "state": {"x": 1, "y": 1, "hits": tick}}],
                 }],
                 "characters": [{
-                    "id": 9, "name": "bot", "generation": 3, "session": session, "last_order": 7, "saved": 6,
+                    "id": 9, "name": "bot", "generation": 3, "session": session, "last_order": 7, "saved": 6, "phase": "playing",
                 }],
             },
         })

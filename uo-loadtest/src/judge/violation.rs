@@ -1,7 +1,7 @@
 //! What can be wrong.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
-use uo_proto::RegionId;
+use uo_proto::{CharId, RegionId};
 
 /// Something that must never be.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
@@ -67,6 +67,32 @@ pub enum Violation {
         regions: usize,
         within_ms: u64,
     },
+    #[error("region {region} is served by {one} and by {other}, in two samples in a row")]
+    RegionTwice {
+        region: RegionId,
+        one: String,
+        other: String,
+    },
+    #[error("{character} is in a battle of {one} and of {other}, in two samples in a row")]
+    CharacterTwice {
+        character: CharId,
+        one: String,
+        other: String,
+    },
+    #[error("{character} is played under generation {generation}, after {newest} was seen")]
+    GenerationWentBack {
+        character: CharId,
+        generation: u64,
+        newest: u64,
+    },
+    #[error("{character} is in no battle at all for {for_ms} ms")]
+    Limbo { character: CharId, for_ms: u64 },
+    #[error("{name} is not back in the world after {for_ms} ms")]
+    NotBack { name: String, for_ms: u64 },
+    #[error("the session of {name} was lost: {why}")]
+    SessionLost { name: String, why: String },
+    #[error("{0}")]
+    Ended(String),
     #[error("{0}")]
     Thaw(String),
 }

@@ -1,11 +1,12 @@
 //! What a node's `/state` says, as far as is judged here.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use anyhow::Context;
 use serde::Deserialize;
-use serde_json::Value;
-use uo_proto::RegionId;
+use serde_json::{Value, json};
+use uo_proto::{CharId, RegionId};
 
 /// A region that a node serves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,6 +15,26 @@ pub struct Held {
     pub epoch: u64,
     /// Ticks since it was opened.
     pub ticks: u64,
+}
+
+/// A character, as its owner knows it.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[allow(missing_docs, reason = "the names of /state")]
+pub struct Character {
+    pub id: CharId,
+    pub name: String,
+    pub generation: u64,
+    pub phase: String,
+    pub session: u64,
+    pub last_order: u64,
+    pub saved: u64,
+}
+
+impl Character {
+    /// Whether it is in a battle here.
+    pub fn is_playing(&self) -> bool {
+        self.phase == "playing"
+    }
 }
 
 /// A node at one moment.
@@ -27,12 +48,18 @@ pub struct Look {
     pub is_fenced: bool,
     /// What it serves.
     pub regions: BTreeMap<RegionId, Held>,
+    /// Those of them that are being moved away, and do not tick.
+    pub draining: BTreeSet<RegionId>,
+    /// Everybody it owns, lets in or lets go, where the page lists them.
+    pub characters: Vec<Character>,
     /// What its sim counted.
     pub counters: BTreeMap<String, u64>,
     /// Boots that are not presumed gone, its own among them.
     pub members: BTreeSet<String>,
     /// Other boots that it found dead since its process began.
     pub deaths: u64,
+    /// How often its fence fell.
+    pub fence_falls: u64,
 }
 
 #[derive(Deserialize)]
@@ -50,20 +77,29 @@ struct RegionEntry {
     ticks: u64,
 }
 
+static NO_SIM: LazyLock<Value> =
+    LazyLock::new(|| json!({"fenced": false, "regions": [], "counters": {}}));
+
 impl Look {
     /// Reads the page.
     pub fn parse(body: &str) -> anyhow::Result<Look> {
         Look::of(&serde_json::from_str(body).context("/state is not JSON")?)
     }
 
-    /// Reads the page.
+    /// Reads the page. A node without a sim serves nothing.
     pub fn of(state: &Value) -> anyhow::Result<Look> {
-        let sim = &state["sim"];
+        let sim = match &state["sim"] {
+            Value::Null if state["role"] == "gateway" => &NO_SIM,
+            sim => sim,
+        };
         let regions: Vec<RegionEntry> = Vec::deserialize(&sim["regions"])
             .context("/state does not list regions as expected")?;
+        let list = |name: &str| sim.get(name).cloned().unwrap_or_else(|| json!([]));
         let cluster = &state["cluster"];
         let members: Vec<MemberEntry> = Vec::deserialize(&cluster["members"])
             .context("/state does not list members as expected")?;
+        let counters = &cluster["counters"];
+        let counted = |name: &str| counters[name].as_u64().unwrap_or_default();
         Ok(Look {
             boot: state["boot"]
                 .as_str()
@@ -75,12 +111,15 @@ impl Look {
                 .into_iter()
                 .map(|RegionEntry { id, epoch, ticks }| (id, Held { epoch, ticks }))
                 .collect(),
+            draining: BTreeSet::deserialize(list("draining"))
+                .context("/state does not list drains as expected")?,
+            characters: Vec::deserialize(list("characters"))
+                .context("/state does not list characters as expected")?,
             counters: BTreeMap::deserialize(&sim["counters"])
                 .context("/state does not list counters as expected")?,
             members: members.into_iter().map(|member| member.boot).collect(),
-            deaths: cluster["counters"]["deaths_learned"]
-                .as_u64()
-                .unwrap_or_default(),
+            deaths: counted("deaths_learned"),
+            fence_falls: counted("fence_falls"),
         })
     }
 }
@@ -110,5 +149,7 @@ mod tests {
         assert_eq!(look.members, ["ab".to_owned()].into());
         assert_eq!(look.counters["saved"], 3);
         assert!(Look::parse("{}").is_err());
+        let gateway = r#"{"boot":"cd","role":"gateway","sim":null,"cluster":{"members":[]}}"#;
+        assert_eq!(Look::parse(gateway).expect("it is read").regions, [].into());
     }
 }

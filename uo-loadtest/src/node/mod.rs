@@ -11,6 +11,6 @@ pub mod ports;
 pub mod process;
 pub mod watch;
 
-pub use look::Look;
+pub use look::{Character, Look};
 pub use process::{Node, Plan, server_program};
 pub use watch::{Sample, Watch};

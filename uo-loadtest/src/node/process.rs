@@ -169,6 +169,11 @@ impl Node {
         Ok(())
     }
 
+    /// SIGTERM: it stops in order.
+    pub fn terminate(&self) -> anyhow::Result<()> {
+        self.signal(Signal::TERM)
+    }
+
     /// SIGSTOP: it stands still, connections and all.
     pub fn pause(&self) -> anyhow::Result<()> {
         self.signal(Signal::STOP)

@@ -37,9 +37,14 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Looks at each of `admins` every `pace`.
-    pub fn begin(admins: &[String], pace: Duration) -> anyhow::Result<Watch> {
-        let began = Instant::now();
+    /// Looks at each of `admins` every `pace`, at this page of it. Times are told since
+    /// `began`.
+    pub fn begin(
+        admins: &[String],
+        page: &'static str,
+        pace: Duration,
+        began: Instant,
+    ) -> anyhow::Result<Watch> {
         let (sender, samples) = mpsc::channel(SAMPLES_MAX);
         let (pace, paced) = watch::channel(pace);
         let mut tasks = JoinSet::new();
@@ -47,6 +52,7 @@ impl Watch {
             let looker = Looker {
                 node,
                 line: Line::new(admin)?,
+                page,
                 began,
                 samples: sender.clone(),
                 pace: paced.clone(),
@@ -84,6 +90,7 @@ impl Watch {
 struct Looker {
     node: usize,
     line: Line,
+    page: &'static str,
     began: Instant,
     samples: mpsc::Sender<Sample>,
     pace: watch::Receiver<Duration>,
@@ -117,7 +124,7 @@ impl Looker {
     }
 
     async fn look(&mut self) -> anyhow::Result<Look> {
-        let answer = self.line.ask("GET", "/state?fresh").await?;
+        let answer = self.line.ask("GET", self.page).await?;
         ensure!(answer.status == 200, "{}: {}", answer.status, answer.body);
         Look::parse(&answer.body)
     }

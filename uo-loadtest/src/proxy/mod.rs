@@ -3,10 +3,12 @@
 //! Reading order:
 //! - this file: the subcommand;
 //! - [`relay`]: accepts connections and pairs each with one of its own;
+//! - [`way`]: what is wrong with the way between two programs, and how that changes;
 //! - [`pipe`]: one direction of one connection: bytes go out a fixed time after they came in.
 
 mod pipe;
-mod relay;
+pub mod relay;
+pub mod way;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -15,6 +17,7 @@ use anyhow::Context;
 use tokio::net::{TcpListener, lookup_host};
 
 use relay::{Relay, Totals};
+use way::Way;
 
 /// A TCP proxy that delays what passes through it.
 #[derive(clap::Args)]
@@ -75,7 +78,11 @@ async fn relay_until_stopped(arguments: Arguments) -> anyhow::Result<Totals> {
         "{} -> {to}, {delay_ms} ms later each way; ctrl-c stops",
         listener.local_addr()?
     );
-    let mut relay = Relay::new(to, Duration::from_millis(delay_ms), connections_max);
+    let mut relay = Relay::new(
+        to,
+        Way::steady(Duration::from_millis(delay_ms)),
+        connections_max,
+    );
     tokio::select! {
         () = relay.serve(&listener) => {}
         stopped = tokio::signal::ctrl_c() => stopped.context("cannot wait for ctrl-c")?,

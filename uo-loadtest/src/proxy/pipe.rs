@@ -10,12 +10,13 @@ use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::ready;
-use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, sleep_until};
+
+use super::way::Way;
 
 /// Bytes under way in one direction of one connection.
 pub const BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -39,7 +40,7 @@ enum What {
 
 /// Relays `from` to `to` until the end of `from`, which is passed on as well, or until either breaks. A break takes as
 /// long to be seen on the other side as a byte does. Bytes written are added to `count`.
-pub async fn relay<R, W>(from: R, to: W, delay: Duration, count: &AtomicU64) -> io::Result<()>
+pub async fn relay<R, W>(from: R, to: W, way: Way, count: &AtomicU64) -> io::Result<()>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
@@ -47,7 +48,7 @@ where
     let room = Semaphore::new(BYTES_MAX);
     let (sender, receiver) = mpsc::channel(CHUNKS_MAX);
     // The reader ends by itself after the last chunk; when the writer fails, it is dropped with its queue.
-    let ((), ()) = tokio::try_join!(read(from, sender, &room), write(to, receiver, delay, count))?;
+    let ((), ()) = tokio::try_join!(read(from, sender, &room), write(to, receiver, way, count))?;
     Ok(())
 }
 
@@ -88,16 +89,18 @@ where
 async fn write<W>(
     mut to: W,
     mut queue: Receiver<Chunk<'_>>,
-    delay: Duration,
+    mut way: Way,
     count: &AtomicU64,
 ) -> io::Result<()>
 where
     W: AsyncWrite + Unpin,
 {
     while let Some(chunk) = queue.recv().await {
+        let delay = way.delay();
         if !delay.is_zero() {
             sleep_until(chunk.came + delay).await;
         }
+        way.open().await;
         match chunk.what {
             What::Bytes(bytes) => {
                 to.write_all(&bytes).await?;
@@ -129,7 +132,10 @@ async fn read_some<R: AsyncRead + Unpin>(from: &mut R) -> io::Result<Box<[u8]>> 
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::proxy::way::Stretch;
     use tokio::io::{AsyncReadExt, DuplexStream, duplex, split};
     use tokio::task::JoinHandle;
     use tokio::time::timeout;
@@ -138,12 +144,19 @@ mod tests {
 
     /// Both ends of a pipe under virtual time, and the pipe itself.
     fn pipe(window: usize) -> (DuplexStream, DuplexStream, JoinHandle<io::Result<()>>) {
+        pipe_along(window, Way::steady(DELAY))
+    }
+
+    fn pipe_along(
+        window: usize,
+        way: Way,
+    ) -> (DuplexStream, DuplexStream, JoinHandle<io::Result<()>>) {
         let (near, from) = duplex(window);
         let (to, far) = duplex(window);
         let task = tokio::spawn(async move {
             // Only one half of each is used; both are kept, so that only our own end closes anything.
             let ((from, _from_out), (_to_in, to)) = (split(from), split(to));
-            relay(from, to, DELAY, &AtomicU64::new(0)).await
+            relay(from, to, way, &AtomicU64::new(0)).await
         });
         (near, far, task)
     }
@@ -209,6 +222,24 @@ mod tests {
             (b"last".as_slice(), DELAY)
         );
         task.await.unwrap().unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_passes_a_cut_and_everything_after_it() {
+        let (here, one) = tokio::sync::watch::channel(Stretch::default());
+        let (_there, other) = tokio::sync::watch::channel(Stretch::default());
+        let (mut near, mut far, _task) = pipe_along(64, Way::along([one, other]));
+        near.write_all(b"a").await.unwrap();
+        assert_eq!(far.read_u8().await.unwrap(), b'a');
+        here.send_modify(|stretch| stretch.is_cut = true);
+        near.write_all(b"b").await.unwrap();
+        near.shutdown().await.unwrap();
+        let silent = timeout(Duration::from_secs(60), far.read_u8()).await;
+        assert!(silent.is_err(), "not even the end passes");
+        here.send_modify(|stretch| stretch.is_cut = false);
+        let mut received = Vec::new();
+        far.read_to_end(&mut received).await.unwrap();
+        assert_eq!(received, b"b");
     }
 
     #[tokio::test(start_paused = true)]

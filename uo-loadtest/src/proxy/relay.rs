@@ -1,6 +1,7 @@
 //! Accepts connections and pairs each with one of its own.
 
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,11 +12,22 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::pipe;
+use super::way::Way;
 
 /// How long the other side may take to accept.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to leave the listener alone when the system has no socket to give.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// How long a caller may take to say who it is.
+const CALLER_WAIT: Duration = Duration::from_secs(5);
+
+/// Finds out who calls, from the first bytes, and by which way that is; none if it does not say.
+pub type Caller = Box<
+    dyn for<'a> Fn(&'a TcpStream) -> Pin<Box<dyn Future<Output = Option<Way>> + Send + 'a>>
+        + Send
+        + Sync,
+>;
 
 /// What went through.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,7 +52,8 @@ pub struct Relay {
 /// What every connection shares.
 struct Link {
     to: String,
-    delay: Duration,
+    way: Way,
+    caller: Option<Caller>,
     connections: AtomicU64,
     refused: AtomicU64,
     bytes_up: AtomicU64,
@@ -48,14 +61,15 @@ struct Link {
 }
 
 impl Relay {
-    /// Relays to `to`, `HOST:PORT`, at most `connections_max` at a time.
-    pub fn new(to: String, delay: Duration, connections_max: u32) -> Relay {
+    /// Relays to `to`, `HOST:PORT`, along that way, at most `connections_max` at a time.
+    pub fn new(to: String, way: Way, connections_max: u32) -> Relay {
         let zero = || AtomicU64::new(0);
         let (connections, refused, bytes_up, bytes_down) = (zero(), zero(), zero(), zero());
         Relay {
             link: Arc::new(Link {
                 to,
-                delay,
+                way,
+                caller: None,
                 connections,
                 refused,
                 bytes_up,
@@ -64,6 +78,13 @@ impl Relay {
             room: Arc::new(Semaphore::new(connections_max as usize)),
             connections: JoinSet::new(),
         }
+    }
+
+    /// Whoever connects says who it is first, and has a stretch of the way for itself.
+    pub fn known_callers(mut self, caller: Caller) -> Relay {
+        let link = Arc::get_mut(&mut self.link).expect("nobody has connected yet");
+        link.caller = Some(caller);
+        self
     }
 
     /// Accepts for ever. Connections go on while this is not polled.
@@ -101,6 +122,15 @@ impl Relay {
 
 impl Link {
     async fn relay(self: Arc<Link>, mut near: TcpStream, _room: OwnedSemaphorePermit) {
+        let mut way = self.way.clone();
+        if let Some(caller) = &self.caller {
+            // What it says is looked at and not taken: it is relayed like everything else.
+            match timeout(CALLER_WAIT, caller(&near)).await {
+                Ok(Some(known)) => way = known,
+                _ => return reset(&near),
+            }
+        }
+        way.open().await;
         let connected = timeout(CONNECT_TIMEOUT, TcpStream::connect(&self.to)).await;
         let mut far = match connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
             Ok(far) => far,
@@ -119,8 +149,8 @@ impl Link {
             let (near_in, near_out) = near.split();
             let (far_in, far_out) = far.split();
             tokio::try_join!(
-                pipe::relay(near_in, far_out, self.delay, &self.bytes_up),
-                pipe::relay(far_in, near_out, self.delay, &self.bytes_down),
+                pipe::relay(near_in, far_out, way.clone(), &self.bytes_up),
+                pipe::relay(far_in, near_out, way.clone(), &self.bytes_down),
             )
         };
         // A connection that broke on one side is not to look like one that was closed in order on the other.
@@ -168,7 +198,11 @@ mod tests {
         let (listener, address) = listen().await;
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(async move {
-            let mut relay = Relay::new(to.to_string(), Duration::from_millis(delay_ms), max);
+            let mut relay = Relay::new(
+                to.to_string(),
+                Way::steady(Duration::from_millis(delay_ms)),
+                max,
+            );
             tokio::select! {
                 () = relay.serve(&listener) => {}
                 _ = stopped => {}

@@ -7,10 +7,10 @@
 //! - [`felt`]: what players feel of crossings, failures and restarts: gaps, resumes, fights that were reset;
 //! - [`summary`]: what the run comes to, for people and as JSON.
 
-mod felt;
-mod mix;
-mod summary;
-mod tally;
+pub mod felt;
+pub mod mix;
+pub mod summary;
+pub mod tally;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,46 +39,46 @@ const BOTS_MAX: usize = 20_000;
 pub struct Arguments {
     /// Gateways, as `ws://host:port,..`; bots begin at them in turn.
     #[arg(long, value_delimiter = ',', default_value = "ws://127.0.0.1:7777")]
-    gateways: Vec<String>,
+    pub gateways: Vec<String>,
     /// How many bots.
     #[arg(long, default_value_t = 100)]
-    bots: usize,
+    pub bots: usize,
     /// Kinds of bots and their shares: combat, wander, duel, siege, churn, border, idle, deaf.
     #[arg(long, default_value = "combat=1,wander=1")]
-    mix: Mix,
+    pub mix: Mix,
     /// Over what time the bots log in, one after the other.
     #[arg(long, value_parser = duration, default_value = "10s")]
-    ramp: Duration,
+    pub ramp: Duration,
     /// How long after the ramp the last bots may still be on their way in.
     #[arg(long, value_parser = duration, default_value = "15s")]
-    grace: Duration,
+    pub grace: Duration,
     /// How long to measure after the ramp, in seconds.
     #[arg(long, default_value_t = 60)]
-    seconds: u64,
+    pub seconds: u64,
     /// Encoding: json or msgpack.
     #[arg(long, value_parser = encoding, default_value = "json")]
-    encoding: Encoding,
+    pub encoding: Encoding,
     /// Admin addresses of the nodes, as `http://host:port,..`: their tick figures since the ramp join the summary.
     #[arg(long, value_delimiter = ',')]
-    admin: Vec<String>,
+    pub admin: Vec<String>,
     /// Where to write the summary as JSON. `player_gap_ms` is felt by bots that walk (a step in time is 50 ms, one tick; what
     /// it came too late is added) or that lost their connection or their part of the world (from the last state to the
     /// next), by cause: crossing, crash, gateway, store, other. `resume_ms` runs from the loss of a connection to the first
     /// state after the resume. `fights_reset` counts fights whose target was gone without an order, a refusal or a death.
     #[arg(long)]
-    json: Option<PathBuf>,
+    pub json: Option<PathBuf>,
     /// What the bots' names and decisions follow from.
     #[arg(long, default_value_t = 7)]
-    seed: u64,
+    pub seed: u64,
     /// Worker threads.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=64))]
-    threads: u64,
+    pub threads: u64,
     /// When a deaf bot stops reading, from its login.
     #[arg(long, value_parser = duration, default_value = "15s")]
-    deaf_after: Duration,
+    pub deaf_after: Duration,
     /// How long it does not read; for ever if not given.
     #[arg(long, value_parser = duration)]
-    deaf_for: Option<Duration>,
+    pub deaf_for: Option<Duration>,
 }
 
 /// Runs the swarm; false if a bot could not get in, was lost, or saw a protocol error.
@@ -115,8 +115,9 @@ impl Swarm {
             let start = arguments
                 .ramp
                 .mul_f64(number as f64 / arguments.bots as f64);
-            let (kind, runner) = runner(&arguments, number, &report);
-            let runner = runner.observed(Watch::new(tally.clone(), kind));
+            let player = player(&arguments, number, &report);
+            let watch = Watch::new(tally.clone(), player.kind);
+            let runner = Runner::new(player.options, player.bot).observed(watch);
             let tally = tally.clone();
             bots.spawn(async move {
                 tokio::time::sleep(start).await;
@@ -225,22 +226,35 @@ impl Swarm {
     }
 }
 
+/// One bot and its way in.
+pub struct Player {
+    /// What it plays.
+    pub kind: BotKind,
+    /// Its character's name.
+    pub name: String,
+    /// Where it logs in, and how.
+    pub options: Options,
+    /// What decides for it.
+    pub bot: Box<dyn Bot>,
+}
+
 /// The bot with this number.
-fn runner(
+pub fn player(
     arguments: &Arguments,
     number: usize,
     report: &mpsc::Sender<deaf::Awakening>,
-) -> (BotKind, Runner<Box<dyn Bot>>) {
+) -> Player {
     let kind = arguments.mix.kind(number);
     let seed = arguments.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number as u64;
     let mut gateways = arguments.gateways.clone();
     let turn = number % gateways.len();
     gateways.rotate_left(turn);
+    let name = format!("swarm{}-{number}", arguments.seed);
     let mut options = Options {
         gateways,
         encoding: arguments.encoding,
         seed,
-        ..Options::new("", format!("swarm{}-{number}", arguments.seed))
+        ..Options::new("", name.clone())
     };
     let bot = match kind {
         BotKind::Deaf => {
@@ -254,10 +268,16 @@ fn runner(
         }
         kind => kind.make(seed),
     };
-    (kind, Runner::new(options, bot))
+    Player {
+        kind,
+        name,
+        options,
+        bot,
+    }
 }
 
-fn encoding(text: &str) -> Result<Encoding, String> {
+/// `json` or `msgpack`.
+pub fn encoding(text: &str) -> Result<Encoding, String> {
     match text {
         "json" => Ok(Encoding::Json),
         "msgpack" => Ok(Encoding::MessagePack),
@@ -265,8 +285,8 @@ fn encoding(text: &str) -> Result<Encoding, String> {
     }
 }
 
-/// `90s`, `250ms`, `2m`, or seconds without a unit.
-fn duration(text: &str) -> Result<Duration, String> {
+/// A time as it is written: `90s`, `250ms`, `2m`, or seconds without a unit.
+pub fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let number: u64 = digits
         .parse()

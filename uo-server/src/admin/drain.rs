@@ -18,6 +18,7 @@ use crate::crossing::{self, GapCause};
 use crate::identity::{Holder, NodeName};
 use crate::limits::{CROSSINGS_KEPT_MAX, DRAIN_TIMEOUT_MS};
 use crate::sim::mailbox::SimMail;
+use crate::sim::state::Detail;
 
 /// How often it is looked whether the region has moved.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -94,7 +95,7 @@ impl Admin {
     async fn follow(&self, region: RegionId, to: &Holder, begun: Instant) -> Response {
         let mut moved_after = None;
         while begun.elapsed() < LOOK_MAX {
-            let Some(member) = self.observe_sim(false).await else {
+            let Some(member) = self.observe_sim(Detail::Summary).await else {
                 return unavailable();
             };
             let (holds, moves) = is_here(&member, region);

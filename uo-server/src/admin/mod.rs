@@ -31,6 +31,7 @@ use crate::peer::local::LocalTransport;
 use crate::peer::tcp::TcpTransport;
 use crate::sim::mailbox::SimMail;
 use crate::sim::member;
+use crate::sim::state::Detail;
 use crate::store::any::AnyStore;
 use crate::store::row::Role;
 use crate::store::{FaultRow, Reply, Request, Store, StoreError};
@@ -130,7 +131,7 @@ async fn readyz(State(admin): State<Arc<Admin>>) -> Response {
         )
             .into_response();
     }
-    let Some(member) = admin.observe_sim(false).await else {
+    let Some(member) = admin.observe_sim(Detail::Summary).await else {
         return unavailable();
     };
     if member["ready"] == json!(true) {
@@ -151,7 +152,23 @@ async fn readyz(State(admin): State<Arc<Admin>>) -> Response {
 #[derive(Deserialize)]
 struct StateQuery {
     full: Option<String>,
+    characters: Option<String>,
     fresh: Option<String>,
+}
+
+impl StateQuery {
+    /// How much is asked for, and whether it has to be of this moment.
+    fn read(&self) -> Result<(Detail, bool), String> {
+        let full = is_said("full", self.full.as_deref())?;
+        let characters = is_said("characters", self.characters.as_deref())?;
+        let fresh = is_said("fresh", self.fresh.as_deref())?;
+        let detail = match (full, characters) {
+            (true, _) => Detail::Full,
+            (false, true) => Detail::Characters,
+            (false, false) => Detail::Summary,
+        };
+        Ok((detail, fresh))
+    }
 }
 
 /// A parameter that is said by naming it.
@@ -164,18 +181,15 @@ fn is_said(name: &str, value: Option<&str>) -> Result<bool, String> {
 }
 
 async fn state(State(admin): State<Arc<Admin>>, Query(query): Query<StateQuery>) -> Response {
-    let (full, fresh) = match (
-        is_said("full", query.full.as_deref()),
-        is_said("fresh", query.fresh.as_deref()),
-    ) {
-        (Ok(full), Ok(fresh)) => (full, fresh),
-        (Err(error), _) | (_, Err(error)) => {
+    let (detail, fresh) = match query.read() {
+        Ok(read) => read,
+        Err(error) => {
             return (StatusCode::BAD_REQUEST, Json(json!({ "error": error }))).into_response();
         }
     };
-    if full || fresh {
+    if detail != Detail::Summary || fresh {
         return admin
-            .state(full)
+            .state(detail)
             .await
             .map_or_else(unavailable, |state| Json(state).into_response());
     }
@@ -185,7 +199,7 @@ async fn state(State(admin): State<Arc<Admin>>, Query(query): Query<StateQuery>)
     {
         return Json(state.clone()).into_response();
     }
-    let Some(state) = admin.state(false).await else {
+    let Some(state) = admin.state(Detail::Summary).await else {
         return unavailable();
     };
     *cache = Some((Instant::now(), state.clone()));
@@ -193,7 +207,10 @@ async fn state(State(admin): State<Arc<Admin>>, Query(query): Query<StateQuery>)
 }
 
 async fn metrics_text(State(admin): State<Arc<Admin>>) -> Response {
-    let (member, gateway) = tokio::join!(admin.observe_sim(false), admin.observe_gateway(false));
+    let (member, gateway) = tokio::join!(
+        admin.observe_sim(Detail::Summary),
+        admin.observe_gateway(false)
+    );
     let (Some(member), Some(gateway)) = (member, gateway) else {
         return unavailable();
     };
@@ -236,7 +253,7 @@ async fn release(
         let error = "say which: /release?region=N, N as `quarantined` in /state names it";
         return (StatusCode::BAD_REQUEST, Json(json!({ "error": error }))).into_response();
     };
-    let Some(member) = admin.observe_sim(false).await else {
+    let Some(member) = admin.observe_sim(Detail::Summary).await else {
         return unavailable();
     };
     let stands_still = member["sim"]["quarantined"].as_array();
@@ -287,9 +304,11 @@ fn unavailable() -> Response {
 }
 
 impl Admin {
-    async fn observe_sim(&self, full: bool) -> Option<Value> {
+    async fn observe_sim(&self, detail: Detail) -> Option<Value> {
         let (answer, state) = oneshot::channel();
-        self.sim.try_send(SimMail::Observe { full, answer }).ok()?;
+        self.sim
+            .try_send(SimMail::Observe { detail, answer })
+            .ok()?;
         tokio::time::timeout(OBSERVE_WAIT, state).await.ok()?.ok()
     }
 
@@ -305,8 +324,11 @@ impl Admin {
         tokio::time::timeout(OBSERVE_WAIT, state).await.ok()?.ok()
     }
 
-    async fn state(&self, full: bool) -> Option<Value> {
-        let (member, gateway) = tokio::join!(self.observe_sim(full), self.observe_gateway(full));
+    async fn state(&self, detail: Detail) -> Option<Value> {
+        let (member, gateway) = tokio::join!(
+            self.observe_sim(detail),
+            self.observe_gateway(detail == Detail::Full)
+        );
         let (mut member, gateway) = (member?, gateway?);
         let tick = self.meters.tick.quantiles();
         Some(json!({

@@ -190,7 +190,9 @@ impl<T: Transport + ?Sized> SimLoop<T> {
         match letter {
             SimMail::Input(input) => self.handle(input, effects),
             // Whoever asked may have gone.
-            SimMail::Observe { full, answer } => drop(answer.send(self.member.observe(full))),
+            SimMail::Observe { detail, answer } => {
+                drop(answer.send(self.member.observe(detail)));
+            }
             SimMail::Drain { region, to, answer } => {
                 let now = self.clock.now();
                 let wished = self.member.wish(now, region, to.as_ref(), effects);

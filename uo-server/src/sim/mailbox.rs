@@ -4,6 +4,7 @@ use tokio::sync::oneshot;
 use uo_proto::RegionId;
 
 use super::member::Input;
+use super::state::Detail;
 use crate::cluster::core::DrainRefusal;
 use crate::crossing::{Crossing, Query};
 use crate::identity::{Holder, NodeName};
@@ -16,7 +17,7 @@ pub enum SimMail {
     Input(Input),
     /// Somebody looks: answered with the state as it is between two ticks.
     Observe {
-        full: bool,
+        detail: Detail,
         answer: oneshot::Sender<serde_json::Value>,
     },
     /// An operator wants a region at another node (none: at the best of the others). Answered with whom it goes to.

@@ -12,6 +12,7 @@ use uo_proto::RegionId;
 use self::fault::FaultReport;
 use super::core::{self as sim, News, SimConfig, SimCore};
 use super::others::Peer;
+use super::state::Detail;
 use crate::Millis;
 use crate::cluster::core::{self as cluster, ClusterConfig, ClusterCore, DrainRefusal, ExitReason};
 use crate::cluster::directory::{Directory, Reach};
@@ -458,14 +459,14 @@ impl Member {
     }
 
     /// Itself, for `/state` and `/metrics`; see [`SimCore::observe`].
-    pub fn observe(&self, full: bool) -> Value {
+    pub fn observe(&self, detail: Detail) -> Value {
         let cluster = self.cluster.observe();
         let mut state = json!({
             "ready": self.is_ready(),
             "fenced": self.sim.is_fenced(),
             "boot": cluster.boot,
             "life": cluster.life,
-            "sim": self.sim.observe(full),
+            "sim": self.sim.observe(detail),
             "cluster": cluster,
         });
         state["cluster"]["counters"] = json!(self.counters);

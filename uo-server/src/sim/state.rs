@@ -124,6 +124,17 @@ pub struct RegionState {
     pub idle: bool,
 }
 
+/// How much of it an observer wants to be told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Detail {
+    /// Regions and counts.
+    Summary,
+    /// Every character as well.
+    Characters,
+    /// The same, and what is in each region instead of its summary; that is much.
+    Full,
+}
+
 /// A character.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct CharacterState {
@@ -178,9 +189,8 @@ impl Counters {
 }
 
 impl SimCore {
-    /// Itself, for `/state` and `/metrics`. `full`: with each region's entities and objects instead of its summary, and
-    /// with every character; those are many.
-    pub fn observe(&self, full: bool) -> Value {
+    /// Itself, for `/state` and `/metrics`.
+    pub fn observe(&self, detail: Detail) -> Value {
         let mut state = json!({
             "me": self.config.me,
             "fenced": self.is_fenced(),
@@ -192,9 +202,11 @@ impl SimCore {
             "draining": self.drains.keys().collect::<Vec<_>>(),
             "quarantined": self.quarantined().collect::<Vec<_>>(),
         });
-        if full {
+        if detail == Detail::Full {
             let regions = self.slots.iter().filter_map(|slot| slot.region.as_ref());
             state["regions"] = json!(regions.map(Region::view).collect::<Vec<_>>());
+        }
+        if detail != Detail::Summary {
             state["characters"] = json!(self.character_states());
         }
         state
@@ -309,7 +321,7 @@ mod tests {
             boot: crate::identity::BootId(u128::MAX),
         };
         let world = World::new(7, 64).expect("one region");
-        let seen = SimCore::new(SimConfig::alone(me, world)).observe(true);
+        let seen = SimCore::new(SimConfig::alone(me, world)).observe(Detail::Full);
         // JSON has no 128-bit numbers: a boot that was one ended the tick thread.
         assert_eq!(seen["me"]["boot"], "f".repeat(32));
         assert_eq!(seen["fenced"], true);

@@ -76,6 +76,7 @@ impl Bench {
         let access = Access {
             place: Place::parse(&format!("{hosts}/{}", a_keyspace()))?,
             login: None,
+            translate: Vec::new(),
         };
         let session = SessionBuilder::new()
             .known_nodes(&access.place.hosts)

@@ -45,6 +45,7 @@ async fn says_what_is_wrong(bench: Arc<Bench>) {
     let nowhere = Access {
         place: Place::parse(&free.expect("a port").to_string()).expect("a place"),
         login: None,
+        translate: Vec::new(),
     };
     assert!(matches!(
         refusal(&nowhere).await,
@@ -57,6 +58,7 @@ async fn says_what_is_wrong(bench: Arc<Bench>) {
     let access = Access {
         place: Place::parse(&mute_at).expect("a place"),
         login: None,
+        translate: Vec::new(),
     };
     assert!(matches!(refusal(&access).await, OpenError::Unreachable(..)));
 

@@ -111,7 +111,11 @@ pub fn child(arguments: &[String]) -> ExitCode {
     let region = RegionId(region.parse().expect("a region"));
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let wins = runtime.block_on(async {
-        let access = Access { place, login: None };
+        let access = Access {
+            place,
+            login: None,
+            translate: Vec::new(),
+        };
         let store = ScyllaStore::open(access).await.expect("it opens");
         print!("{READY}");
         std::io::stdout().flush().expect("the parent reads");

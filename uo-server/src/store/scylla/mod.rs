@@ -21,6 +21,7 @@ mod stamped;
 mod statements;
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -65,6 +66,9 @@ pub struct Access {
     pub place: Place,
     /// For a database that asks who is there.
     pub login: Option<Login>,
+    /// Where nodes of the database are reached, by the address that they tell of themselves. Empty: right there. With one,
+    /// only nodes that are named are reached at all.
+    pub translate: Vec<(SocketAddr, SocketAddr)>,
 }
 
 /// A user of the database.

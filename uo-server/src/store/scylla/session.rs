@@ -1,5 +1,7 @@
 //! How the driver is set up: what it is allowed to do, and how long.
 
+use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -84,6 +86,10 @@ pub(super) async fn connect(
         .fetch_full_schema_metadata(false)
         .metadata_request_serverside_timeout(brief)
         .metadata_request_clientside_timeout(brief * 2);
+    if !access.translate.is_empty() {
+        let rules: HashMap<SocketAddr, SocketAddr> = access.translate.iter().copied().collect();
+        builder = builder.address_translator(Arc::new(rules));
+    }
     if let Some(login) = &access.login {
         builder = builder.user(&login.user, &login.password);
     }

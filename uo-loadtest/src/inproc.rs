@@ -1,26 +1,20 @@
 //! `inproc`: a whole cluster in this process. Its store is in memory; between its nodes are real sockets.
-//!
-//! Reading order:
-//! - this file: the arguments, and the course of a run;
-//! - [`step`]: what is done to which node when;
-//! - [`cluster`]: the nodes, and how they end and come back.
-
-mod cluster;
-mod step;
 
 use std::time::Duration;
 
-use anyhow::ensure;
+use anyhow::{bail, ensure};
 use clap::Args;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep};
 use uo_proto::REGION_SIZE;
 
+use crate::chaos::Step;
+use crate::cluster::{Cluster, Shape};
 use crate::interrupt;
-use cluster::Cluster;
-use step::{Step, What};
 
-/// How long the nodes may take to hold everything and to reach each other.
-const READY_WITHIN: Duration = Duration::from_secs(60);
+/// Between two looks at something that can only be looked at.
+const LOOK: Duration = Duration::from_millis(50);
+/// The world's seed.
+const WORLD_SEED: u64 = 7;
 
 /// Runs a whole cluster in this process, for bots to play on: sims and gateways over one store in memory, with real
 /// sockets between them.
@@ -58,36 +52,46 @@ pub fn run(arguments: Arguments) -> anyhow::Result<bool> {
 }
 
 async fn course(arguments: Arguments) -> anyhow::Result<bool> {
-    let mut cluster = Cluster::new(&arguments)?;
-    for step in &arguments.chaos {
-        if let Some(node) = &step.node {
-            cluster.expect(node)?;
-        }
-    }
+    let shape = Shape {
+        sims: arguments.sims,
+        gateways: arguments.gateways,
+        map: arguments.map,
+        seed: WORLD_SEED,
+    };
+    let mut cluster = Cluster::inproc(shape, Some(arguments.port))?;
+    let steps = cluster.stage().check(arguments.chaos)?;
     cluster.start_all().await?;
-    cluster.ready(READY_WITHIN).await?;
     println!("{}", cluster.describe());
     let began = Instant::now();
     let ends = began + Duration::from_secs(arguments.seconds);
-    let mut steps = arguments.chaos.clone();
-    steps.sort_by_key(|step| step.second);
     for step in steps {
         let at = began + Duration::from_secs(step.second);
         if at >= ends {
             break;
         }
-        cluster.wait(sleep_until(at)).await?;
+        wait(&mut cluster, at).await?;
         let took = Instant::now();
-        match (&step.what, &step.node) {
-            (What::Rolling, _) => cluster.roll(READY_WITHIN).await?,
-            (What::Kill, Some(node)) => cluster.kill(node).await?,
-            (What::Stop, Some(node)) => cluster.stop(node).await?,
-            (What::Start, Some(node)) => cluster.start(node).await?,
-            (_, None) => {}
-        }
+        cluster.perform(&step).await?;
         println!("{step}: done after {} ms", took.elapsed().as_millis());
     }
-    cluster.wait(sleep_until(ends)).await?;
+    wait(&mut cluster, ends).await?;
     cluster.end().await?;
     Ok(true)
+}
+
+/// Waits, and for requests to stop a node meanwhile. A node that ends by itself ends the run.
+async fn wait(cluster: &mut Cluster, until: Instant) -> anyhow::Result<()> {
+    while Instant::now() < until {
+        sleep(LOOK).await;
+        for name in cluster.asked_to_stop().await {
+            let began = Instant::now();
+            cluster.stop(&name).await?;
+            let took_ms = began.elapsed().as_millis();
+            println!("{name} was asked to stop: done after {took_ms} ms");
+        }
+        if let Some(why) = cluster.ended().await {
+            bail!(why);
+        }
+    }
+    Ok(())
 }

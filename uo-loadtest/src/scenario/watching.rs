@@ -1,0 +1,272 @@
+//! What goes on all the time of a run: looks at every node and every bot, their judgement, and the line of each second.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use tokio::pin;
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
+use super::bots::Bots;
+use super::usage::Usage;
+use crate::admin::{self, Collected, Reading};
+use crate::cluster::Cluster;
+use crate::cluster::pids::Pids;
+use crate::judge::{Coverage, Holders, Rounds, Violation};
+use crate::node::{Sample, Watch};
+use crate::swarm::summary::{Counted, quantile_text};
+use crate::system::process_usage;
+
+/// How often nodes are looked at while every region is held.
+const CALM: Duration = Duration::from_millis(250);
+/// How often while one is not.
+const CLOSE: Duration = Duration::from_millis(50);
+/// How often it is looked who is where.
+const SECOND: Duration = Duration::from_secs(1);
+/// Violations that are kept; the first ones tell most.
+const VIOLATIONS_MAX: usize = 100;
+
+/// See the module.
+pub struct Watching {
+    /// The bots.
+    pub bots: Bots,
+    /// One holder a region, and nothing goes down.
+    holders: Holders,
+    /// Every region is held; none where a region runs only while somebody needs it.
+    pub coverage: Option<Coverage>,
+    /// Nobody is with two, and nobody with none.
+    pub rounds: Rounds,
+    /// What was found, with the second of the run, without doubles.
+    pub violations: Vec<(u64, Violation)>,
+    /// The nodes' own counters.
+    pub collected: Collected,
+    /// What their processes used.
+    pub usage: Usage,
+    /// What was counted when the measurement began.
+    pub measured: Measured,
+    pids: Pids,
+    names: Vec<String>,
+    began: Instant,
+    quick: Watch,
+    who: Watch,
+    meters: admin::Meters,
+    latest: BTreeMap<usize, Sample>,
+    round_ms: u64,
+    fences: BTreeMap<String, u64>,
+    counted: Counted,
+    tick: Interval,
+}
+
+/// What was counted at one moment.
+pub struct Measured {
+    /// By the bots.
+    pub counted: Counted,
+    /// By the nodes.
+    pub reading: Reading,
+}
+
+impl Measured {
+    fn of(bots: &Bots, collected: &Collected) -> Measured {
+        Measured {
+            counted: Counted::now(&bots.tally),
+            reading: collected.reading(),
+        }
+    }
+}
+
+impl Watching {
+    /// Watches a cluster that is ready, and these bots, from now on.
+    pub fn begin(
+        cluster: &Cluster,
+        bots: Bots,
+        held_within_ms: u64,
+        began: Instant,
+    ) -> anyhow::Result<Watching> {
+        let names = cluster.names();
+        let admins: Vec<String> = names.iter().map(|name| cluster.admin(name)).collect();
+        let mut tick = interval(SECOND);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let regions = cluster.shape().regions_held();
+        Ok(Watching {
+            holders: Holders::default(),
+            coverage: regions.map(|regions| Coverage::new(regions, held_within_ms)),
+            rounds: Rounds::default(),
+            violations: Vec::new(),
+            collected: Collected::default(),
+            usage: Usage::default(),
+            measured: Measured::of(&bots, &Collected::default()),
+            pids: cluster.pids(),
+            began,
+            quick: Watch::begin(&admins, "/state?fresh", CALM, began)?,
+            who: Watch::begin(&admins, "/state?characters", SECOND, began)?,
+            meters: admin::Meters::begin(&admins, SECOND)?,
+            latest: BTreeMap::new(),
+            round_ms: 0,
+            fences: BTreeMap::new(),
+            counted: Counted::now(&bots.tally),
+            names,
+            bots,
+            tick,
+        })
+    }
+
+    /// Milliseconds since the run began.
+    pub fn now_ms(&self) -> u64 {
+        self.began.elapsed().as_millis() as u64
+    }
+
+    /// The ramp is over: what is measured counts from here.
+    pub fn measure(&mut self) {
+        self.bots.tally.begin();
+        self.usage.begin();
+        self.measured = Measured::of(&self.bots, &self.collected);
+    }
+
+    /// Watches while `work` is done.
+    pub async fn during<T>(&mut self, work: impl Future<Output = T>) -> T {
+        pin!(work);
+        loop {
+            tokio::select! {
+                done = &mut work => return done,
+                sample = self.quick.next() => self.look(&sample),
+                sample = self.who.next() => {
+                    self.latest.insert(sample.node, sample);
+                }
+                (node, text) = self.meters.next() => self.collected.take(node, &text),
+                _ = self.tick.tick() => self.second(),
+            }
+        }
+    }
+
+    /// Watches until so long after the beginning.
+    pub async fn until(&mut self, since_began: Duration) {
+        let at = self.began + since_began;
+        self.during(tokio::time::sleep_until(at.into())).await;
+    }
+
+    /// A node was killed, or stands still, from this moment.
+    pub fn lost(&mut self, name: &str) {
+        let now_ms = self.now_ms();
+        if let (Some(coverage), Some(node)) = (
+            &mut self.coverage,
+            self.names.iter().position(|known| known == name),
+        ) {
+            coverage.lost(node, now_ms);
+        }
+    }
+
+    /// How often fences fell, by all boots that were seen.
+    pub fn fences(&self) -> u64 {
+        self.fences.values().sum()
+    }
+
+    /// Notes what is wrong.
+    pub fn note(&mut self, violations: impl IntoIterator<Item = Violation>) {
+        let second = self.now_ms() / 1_000;
+        for violation in violations {
+            let is_known = self.violations.iter().any(|(_, known)| *known == violation);
+            if !is_known && self.violations.len() < VIOLATIONS_MAX {
+                println!("{second:>4}s  WRONG: {violation}");
+                self.violations.push((second, violation));
+            }
+        }
+    }
+
+    fn look(&mut self, sample: &Sample) {
+        let violations = self.holders.judge(sample);
+        self.note(violations);
+        if let Ok(look) = &sample.look {
+            self.fences.insert(look.boot.clone(), look.fence_falls);
+        }
+        let Some(coverage) = &mut self.coverage else {
+            return;
+        };
+        let had_gap = coverage.has_gap();
+        let violation = coverage.judge(sample);
+        let has_gap = coverage.has_gap();
+        if has_gap != had_gap {
+            self.quick.set_pace(if has_gap { CLOSE } else { CALM });
+        }
+        self.note(violation);
+    }
+
+    fn second(&mut self) {
+        let now_ms = self.now_ms();
+        self.round(now_ms);
+        let overdue = self.bots.overdue(now_ms);
+        self.note(overdue);
+        let pids = self.pids.all();
+        let used = pids.into_iter().map(|pid| (pid, process_usage(pid)));
+        self.usage
+            .take(used.filter_map(|(pid, used)| Some((pid, used?))));
+        self.line();
+    }
+
+    /// Judges what every node showed that answered in this second.
+    fn round(&mut self, now_ms: u64) {
+        let since_ms = std::mem::replace(&mut self.round_ms, now_ms);
+        let fresh = self
+            .latest
+            .values()
+            .filter(|sample| sample.sent_ms >= since_ms);
+        let looks: BTreeMap<String, _> = fresh
+            .filter_map(|sample| {
+                let look = sample.look.as_ref().ok()?;
+                Some((self.names[sample.node].clone(), look.clone()))
+            })
+            .collect();
+        let expected = self.bots.expected();
+        let violations = self.rounds.judge(now_ms, &looks, &expected);
+        self.note(violations);
+    }
+
+    fn line(&mut self) {
+        let tally = &self.bots.tally;
+        let now = Counted::now(tally);
+        let second = now.since(&self.counted);
+        self.counted = now;
+        let window = tally.take_window();
+        println!(
+            "{:>4}s  in {}  orders {:.0}/s  deltas {:.0}/s  p50 {} ms  p99 {} ms  regions {}  wrong {}",
+            self.began.elapsed().as_secs(),
+            tally.in_world(),
+            second.per_second(second.orders),
+            second.per_second(second.deltas),
+            quantile_text(&window, 0.5),
+            quantile_text(&window, 0.99),
+            self.holders_text(),
+            self.violations.len(),
+        );
+    }
+
+    fn holders_text(&self) -> String {
+        let Some(coverage) = &self.coverage else {
+            return "-".into();
+        };
+        let holders = coverage.holders();
+        let sims = self.names.iter().enumerate();
+        let sims = sims.filter(|(_, name)| !name.starts_with("gw-"));
+        let counts: Vec<String> = sims
+            .map(|(node, _)| holders.get(&node).map_or("-".into(), usize::to_string))
+            .collect();
+        counts.join("+")
+    }
+
+    /// Sessions that were lost, protocol errors, and bots that never got in.
+    pub fn judge_sessions(&mut self, bots: usize) {
+        let lost = self.bots.lost();
+        self.note(lost);
+        let counters = &self.bots.tally.counters;
+        let welcomed = counters.welcomed.load(Relaxed);
+        let errors = counters.violations.load(Relaxed);
+        let mut wrong = BTreeSet::new();
+        if welcomed < bots as u64 {
+            wrong.insert(format!("{} bots never got in", bots as u64 - welcomed));
+        }
+        if errors > 0 {
+            wrong.insert(format!("{errors} protocol errors were seen"));
+        }
+        self.note(wrong.into_iter().map(Violation::Ended));
+    }
+}

@@ -2,6 +2,9 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+/// Microseconds of the clock ticks in which Linux tells what a process has used, on every architecture in use.
+const PROC_TICK_US: u64 = 10_000;
+
 /// Allows as many open sockets as the system grants: each bot needs one.
 pub fn raise_open_files() {
     let limit = getrlimit(Resource::Nofile);
@@ -21,14 +24,16 @@ pub fn raise_open_files() {
 /// does not tell, or the process is gone.
 pub fn process_usage(pid: u32) -> Option<(u64, u64)> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in brackets, may have blanks in it. From the state on: user and system time are 12th and 13th, in clock
-    // ticks, and resident pages 22nd.
+    // The name, in brackets, may have blanks in it. From the state on, user and system time are 12th and 13th.
     let (_, fields) = stat.rsplit_once(") ")?;
-    let fields: Vec<&str> = fields.split(' ').collect();
-    let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
-    let ticks = number(11)? + number(12)?;
-    let cpu_us = ticks * 1_000_000 / rustix::param::clock_ticks_per_second();
-    Some((cpu_us, number(21)? * rustix::param::page_size() as u64))
+    let ticks = fields.split(' ').skip(11).take(2);
+    let ticks: u64 = ticks.map(|ticks| ticks.parse().unwrap_or(0)).sum();
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let resident = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = resident.split_whitespace().next()?.parse().ok()?;
+    Some((ticks * PROC_TICK_US, kib * 1_024))
 }
 
 /// Processor time that this process used so far, in microseconds; none where the system does not tell.

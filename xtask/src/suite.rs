@@ -124,7 +124,7 @@ pub const SUITES: &[Suite] = &[
     },
     Suite {
         name: "scylla",
-        about: "the store's contract on a real Cassandra: one node, three, three less one, and an older version",
+        about: "a cluster and the store's contract on a real Cassandra: one node, three, three less one, and an older version",
         needs: &[MAVEN, CASSANDRA_5_0, CASSANDRA_4_1],
         run: scylla::run_all,
     },

@@ -235,7 +235,7 @@ mod tests {
             id: EntityId(id),
             x,
             y: 5,
-            heading: Dir::North,
+            heading: Dir::N,
             hits: 40,
             action: Action::Idle,
             target: None,

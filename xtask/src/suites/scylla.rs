@@ -26,6 +26,30 @@ const TEST: [&str; 5] = [
     "--test",
     "scylla_contract",
 ];
+/// What a scenario runs. Unoptimised on a shared machine, a failover may take longer than its bar.
+const SCENARIO_BUILD: [&str; 6] = [
+    "build",
+    "--locked",
+    "--bin",
+    "uo-server",
+    "--bin",
+    "uo-loadtest",
+];
+const SCENARIO: [&str; 13] = [
+    "scenario",
+    "--sims",
+    "3",
+    "--gateways",
+    "2",
+    "--map",
+    "256",
+    "--bots",
+    "60",
+    "--ramp",
+    "4s",
+    "--held-within-ms",
+    "10000",
+];
 /// The ports that are tried for clients, each with the next one for the nodes among themselves. They lie below the range
 /// from which systems draw the ports of outgoing connections.
 const PORTS: std::ops::Range<u16> = 19_042..19_142;
@@ -45,6 +69,9 @@ struct Part {
     nodes: u16,
     /// The node that is stopped before the tests begin.
     stopped: Option<&'static str>,
+    /// What is done to a whole cluster of ours that keeps its world there, before the tests; see
+    /// `uo-loadtest scenario --help`.
+    chaos: Option<&'static str>,
 }
 
 const PARTS: &[Part] = &[
@@ -53,24 +80,28 @@ const PARTS: &[Part] = &[
         version: "5.0",
         nodes: 1,
         stopped: None,
+        chaos: Some("10:kill:sim-2,17:start:sim-2,26:cut:sim-1,32:heal:sim-1"),
     },
     Part {
         about: "Cassandra 5.0, three nodes",
         version: "5.0",
         nodes: 3,
         stopped: None,
+        chaos: None,
     },
     Part {
         about: "Cassandra 5.0, three nodes, one of them stopped",
         version: "5.0",
         nodes: 3,
         stopped: Some("db-3"),
+        chaos: None,
     },
     Part {
         about: "Cassandra 4.1, one node",
         version: "4.1",
         nodes: 1,
         stopped: None,
+        chaos: None,
     },
 ];
 
@@ -104,6 +135,7 @@ pub fn get_cassandra(workspace: &Workspace, version: &str) -> anyhow::Result<()>
 pub fn run_all(workspace: &Workspace, _: Depth) -> anyhow::Result<Tally> {
     // Before the first ring is up: it would only be in the compiler's way.
     run(cargo(workspace, TEST).arg("--no-run"))?;
+    run(&mut cargo(workspace, SCENARIO_BUILD))?;
     let mut total = Tally::default();
     for part in PARTS {
         let tally = run_part(workspace, part).with_context(|| part.about)?;
@@ -119,7 +151,32 @@ fn run_part(workspace: &Workspace, part: &Part) -> anyhow::Result<Tally> {
     if let Some(node) = part.stopped {
         run(ring.script().args(["stop", node]))?;
     }
-    run_tests(workspace, &ring.environment(part.nodes, part.stopped))
+    let environment = ring.environment(part.nodes, part.stopped);
+    let mut tally = Tally::default();
+    if let Some(chaos) = part.chaos {
+        run_scenario(workspace, &ring, chaos, &environment)?;
+        tally.passed += 1;
+    }
+    let tests = run_tests(workspace, &environment)?;
+    tally.passed += tests.passed;
+    tally.failed += tests.failed;
+    Ok(tally)
+}
+
+/// Bots on sims and gateways of ours that are disturbed meanwhile. What it found wrong is in its output.
+fn run_scenario(
+    workspace: &Workspace,
+    ring: &Ring,
+    chaos: &str,
+    environment: &Environment,
+) -> anyhow::Result<()> {
+    let mut command = Command::new(workspace.join("target/debug/uo-loadtest"));
+    command.args(SCENARIO);
+    command.args(["--store", &format!("scylla://127.0.0.1:{}", ring.port)]);
+    command.args(["--chaos", chaos, "--out"]);
+    command.arg(workspace.join("target/scenario"));
+    command.envs(environment.iter().map(|(name, value)| (name, value)));
+    run(&mut command).context("see target/scenario for its report and the logs of all nodes")
 }
 
 fn run_tests(workspace: &Workspace, environment: &Environment) -> anyhow::Result<Tally> {

@@ -192,7 +192,7 @@ impl View<'_> {
         for (&key, object) in &self.seen.objects {
             let exists = before.objects.contains_key(&key) || after.objects.contains_key(&key);
             // What it was told of and is out of sight may have changed since.
-            if !exists && object.pos().distance(self.centre) <= AOI_RADIUS {
+            if !exists && !object.gone && object.pos().distance(self.centre) <= AOI_RADIUS {
                 self.say(About::Object(key), What::Ghost);
             }
         }

@@ -14,7 +14,7 @@ use crate::admin::{self, Collected, Reading};
 use crate::cluster::Cluster;
 use crate::cluster::pids::Pids;
 use crate::judge::{Coverage, Holders, Rounds, Violation};
-use crate::node::{Sample, Watch};
+use crate::node::{Look, Sample, Watch};
 use crate::swarm::summary::{Counted, quantile_text};
 use crate::system::process_usage;
 
@@ -52,7 +52,6 @@ pub struct Watching {
     who: Watch,
     meters: admin::Meters,
     latest: BTreeMap<usize, Sample>,
-    round_ms: u64,
     fences: BTreeMap<String, u64>,
     counted: Counted,
     tick: Interval,
@@ -102,7 +101,6 @@ impl Watching {
             who: Watch::begin(&admins, "/state?characters", SECOND, began)?,
             meters: admin::Meters::begin(&admins, SECOND)?,
             latest: BTreeMap::new(),
-            round_ms: 0,
             fences: BTreeMap::new(),
             counted: Counted::now(&bots.tally),
             names,
@@ -203,18 +201,11 @@ impl Watching {
         self.line();
     }
 
-    /// Judges what every node showed that answered in this second.
+    /// Judges what every node showed that answered since the last round.
     fn round(&mut self, now_ms: u64) {
-        let since_ms = std::mem::replace(&mut self.round_ms, now_ms);
-        let fresh = self
-            .latest
-            .values()
-            .filter(|sample| sample.sent_ms >= since_ms);
-        let looks: BTreeMap<String, _> = fresh
-            .filter_map(|sample| {
-                let look = sample.look.as_ref().ok()?;
-                Some((self.names[sample.node].clone(), look.clone()))
-            })
+        let answers = std::mem::take(&mut self.latest).into_values();
+        let looks: BTreeMap<String, Look> = answers
+            .filter_map(|sample| Some((self.names[sample.node].clone(), sample.look.ok()?)))
             .collect();
         let expected = self.bots.expected();
         let violations = self.rounds.judge(now_ms, &looks, &expected);

@@ -20,6 +20,8 @@ const PLACE_KEPT_MS: u64 = 20_000;
 const BACK_WITHIN_MS: u64 = 20_000;
 /// How often a bot looks whether something is wished of it, while it has nothing else to do.
 const IDLE_LOOK_MS: u64 = 1_000;
+/// How long it waits to be told what it carries before it asks again.
+const ASK_AGAIN_MS: u64 = 3_000;
 /// How often it does while it stands.
 const STILL_LOOK_MS: u64 = 50;
 
@@ -190,6 +192,7 @@ pub struct Guided<B> {
     /// When the bot inside wants to be woken.
     wake_ms: Option<u64>,
     is_still: bool,
+    asked_ms: u64,
     looked: u64,
 }
 
@@ -202,6 +205,7 @@ impl<B: Bot> Guided<B> {
             account,
             wake_ms: None,
             is_still: false,
+            asked_ms: 0,
             looked: 0,
         }
     }
@@ -210,7 +214,12 @@ impl<B: Bot> Guided<B> {
         let is_let_in = matches!(cause, Cause::Event(Event::Welcomed { .. }));
         if !std::mem::replace(&mut self.is_still, true) || is_let_in {
             self.account.lock().is_answered = false;
+            self.asked_ms = now_ms;
             hands.order(Order::Stop);
+            hands.order(Order::Inventory);
+        } else if now_ms >= self.asked_ms + ASK_AGAIN_MS && !self.account.lock().is_answered {
+            // Its client may have had too many orders under way to take these.
+            self.asked_ms = now_ms;
             hands.order(Order::Inventory);
         }
         let look = self.wish.look.load(Relaxed);
@@ -258,25 +267,16 @@ fn states(world: &LocalWorld) -> BTreeMap<uo_proto::EntityId, uo_proto::EntitySt
     states.map(|state| (state.id, state)).collect()
 }
 
-/// Objects that it was told of, and that are there and not as the world began with them.
+/// Objects that it was told of, and that are not as the world began with them.
 fn changed_objects(world: &LocalWorld) -> BTreeMap<uo_proto::ObjectKey, uo_proto::ObjectState> {
-    let is_changed = |object: &&uo_proto::ObjectState| {
-        let generated = world
-            .content()
-            .and_then(|content| content.object(object.key));
-        match generated {
-            Some(generated) => generated != **object,
-            None => !object.gone,
-        }
-    };
+    let generated = |key| world.content().and_then(|content| content.object(key));
+    let is_changed = |object: &&uo_proto::ObjectState| generated(object.key) != Some(**object);
     let changed = world.objects_told().filter(is_changed);
     changed.map(|object| (object.key, *object)).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use uo_sdk::event::StopReason;
-
     use super::*;
 
     /// Counts how often it is woken, and asks to be in 5 s.
@@ -320,7 +320,8 @@ mod tests {
         bot.act(6_000, &world, Cause::Time, &mut hands);
         bot.act(11_000, &world, Cause::Time, &mut hands);
         assert_eq!(bot.bot.0, 2);
-        assert_eq!(hands.take_orders(), [Order::Stop, Order::Inventory]);
+        let asked = [Order::Stop, Order::Inventory, Order::Inventory];
+        assert_eq!(hands.take_orders(), asked);
     }
 
     #[test]

@@ -4,7 +4,9 @@
 //! - [`swarm`]: protocol bots against running gateways, with latencies taken at the client;
 //! - [`scenario`]: a cluster, bots, chaos, and whether everything held that must hold;
 //! - [`chaos`]: what is done to it; [`cluster`]: clusters that are started here;
+//! - [`capacity`]: how many sessions one server carries, and what each costs;
 //! - [`crash`]: kills a server under load and holds it to its promises; [`proof`]: what was promised;
+//! - [`report`]: what a run comes to, as `report.json`, and what people read of it;
 //! - [`inproc`]: a whole cluster in this process, to play on;
 //! - [`failover`]: loses sims of a cluster, and measures until others hold their regions;
 //! - [`outage`]: the whole database stands still, and with it the world;
@@ -16,6 +18,7 @@
 //! - [`proxy`]: makes a network between two programs slower.
 
 mod admin;
+mod capacity;
 mod chaos;
 mod cluster;
 mod crash;
@@ -32,6 +35,7 @@ mod node;
 mod outage;
 mod proof;
 mod proxy;
+mod report;
 mod scenario;
 mod swarm;
 mod system;
@@ -52,6 +56,8 @@ struct Arguments {
 enum Command {
     /// Protocol bots against running gateways.
     Swarm(swarm::Arguments),
+    /// Finds how many wandering sessions a server carries, and what each costs.
+    Capacity(capacity::Arguments),
     /// Kills a server under load, again and again, and checks what it had promised.
     Crash(crash::Arguments),
     /// A cluster, bots, chaos, and whether everything held that must hold.
@@ -69,6 +75,7 @@ enum Command {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Swarm(arguments) => swarm::run(arguments),
+        Command::Capacity(arguments) => capacity::run(arguments),
         Command::Crash(arguments) => crash::run(arguments),
         Command::Scenario(arguments) => scenario::run(arguments),
         Command::Failover(arguments) => failover::run(arguments),

@@ -176,6 +176,8 @@ impl Arguments {
             encoding: self.encoding,
             admin: Vec::new(),
             json: None,
+            html: None,
+            bar: Vec::new(),
             seed: self.seed,
             threads: self.threads,
             deaf_after: Duration::from_secs(15),

@@ -3,7 +3,8 @@
 use super::Arguments;
 use super::watching::Watching;
 use crate::proof::{Broken, Kind};
-use crate::swarm::summary::{Counted, quantile_text};
+use crate::report::quantile_text;
+use crate::swarm::summary::Counted;
 
 /// A step that was performed.
 pub struct Done {

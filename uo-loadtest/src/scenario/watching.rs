@@ -15,7 +15,8 @@ use crate::cluster::Cluster;
 use crate::cluster::pids::Pids;
 use crate::judge::{Coverage, Holders, Rounds, Violation};
 use crate::node::{Look, Sample, Watch};
-use crate::swarm::summary::{Counted, quantile_text};
+use crate::report::quantile_text;
+use crate::swarm::summary::Counted;
 use crate::system::process_usage;
 
 /// How often nodes are looked at while every region is held.
@@ -224,8 +225,8 @@ impl Watching {
             tally.in_world(),
             second.per_second(second.orders),
             second.per_second(second.deltas),
-            quantile_text(&window, 0.5),
-            quantile_text(&window, 0.99),
+            quantile_text(&window.latencies, 0.5),
+            quantile_text(&window.latencies, 0.99),
             self.holders_text(),
             self.violations.len(),
         );

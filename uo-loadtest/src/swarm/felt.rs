@@ -35,15 +35,6 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// All of them.
-    pub const ALL: [Cause; 5] = [
-        Cause::Crossing,
-        Cause::Crash,
-        Cause::Gateway,
-        Cause::Store,
-        Cause::Other,
-    ];
-
     /// Its name in reports.
     pub const fn name(self) -> &'static str {
         match self {

@@ -5,10 +5,13 @@
 //! - [`mix`]: which bot plays what;
 //! - [`tally`]: what the bots send, get and see, and how latency is taken;
 //! - [`felt`]: what players feel of crossings, failures and restarts: gaps, resumes, fights that were reset;
-//! - [`summary`]: what the run comes to, for people and as JSON.
+//! - [`pulse`]: the run second by second;
+//! - [`summary`]: what the run comes to; [`nodes`]: what the nodes say of themselves meanwhile.
 
 pub mod felt;
 pub mod mix;
+pub mod nodes;
+mod pulse;
 pub mod summary;
 pub mod tally;
 
@@ -26,8 +29,10 @@ use uo_sdk::bots::{BotKind, Deaf, deaf};
 use uo_sdk::{Bot, Options, Runner};
 
 use crate::admin::{self, Reading};
+use crate::report::{self, Bar};
 use crate::system;
 use mix::Mix;
+use pulse::Pulse;
 use summary::{Counted, Summary};
 use tally::{Tally, Watch};
 
@@ -67,6 +72,12 @@ pub struct Arguments {
     /// state after the resume. `fights_reset` counts fights whose target was gone without an order, a refusal or a death.
     #[arg(long)]
     pub json: Option<PathBuf>,
+    /// Where to write it as a page with plots.
+    #[arg(long)]
+    pub html: Option<PathBuf>,
+    /// What a figure of the report must not exceed, as `order_to_delta_ms.p99<=100`; may be given again.
+    #[arg(long, value_name = "NAME<=VALUE")]
+    pub bar: Vec<Bar>,
     /// What the bots' names and decisions follow from.
     #[arg(long, default_value_t = 7)]
     pub seed: u64,
@@ -102,6 +113,7 @@ struct Swarm {
     tally: Arc<Tally>,
     bots: JoinSet<()>,
     awakenings: mpsc::Receiver<deaf::Awakening>,
+    pulse: Pulse,
     began: Instant,
 }
 
@@ -127,6 +139,7 @@ impl Swarm {
             });
         }
         Swarm {
+            pulse: Pulse::new(tally.clone(), arguments.admin.clone()),
             arguments,
             tally,
             bots,
@@ -171,13 +184,17 @@ impl Swarm {
             in_at_end,
             readings: before.zip(after),
             awakenings: self.awakenings.try_iter().collect(),
+            series: self.pulse.seconds(),
         };
-        summary.print();
+        let report = summary.report();
+        println!("\n{}", report::text(&report, report::Style::of_stdout()));
         if let Some(path) = &self.arguments.json {
-            let text = serde_json::to_vec_pretty(&summary.report())?;
-            std::fs::write(path, text).with_context(|| format!("cannot write {path:?}"))?;
+            report::write_json(&report, path)?;
         }
-        Ok(summary.failures().is_empty())
+        if let Some(path) = &self.arguments.html {
+            report::write_html(&report, path)?;
+        }
+        Ok(report.has_passed())
     }
 
     fn all_in(&self) -> bool {
@@ -185,22 +202,20 @@ impl Swarm {
     }
 
     /// Draws the live line each second.
-    async fn watch_until(&self, end: Instant) {
+    async fn watch_until(&mut self, end: Instant) {
         while Instant::now() < end {
-            let before = self.counted();
             let next = (Instant::now() + Duration::from_secs(1)).min(end);
             tokio::time::sleep_until(next.into()).await;
-            let window = self.tally.take_window();
-            let second = self.counted().since(&before);
+            let second = self.pulse.beat(self.began).await;
             println!(
                 "{:>4}s  in {}/{}  orders {:.0}/s  deltas {:.0}/s  p50 {} ms  p99 {} ms  lost {}",
                 self.began.elapsed().as_secs(),
-                self.tally.in_world(),
+                second.sessions,
                 self.arguments.bots,
-                second.per_second(second.orders),
-                second.per_second(second.deltas),
-                summary::quantile_text(&window, 0.5),
-                summary::quantile_text(&window, 0.99),
+                second.orders_per_s,
+                second.deltas_per_s,
+                report::ms_text(second.order_to_delta_ms.p50),
+                report::ms_text(second.order_to_delta_ms.p99),
                 self.tally.counters.lost.load(Relaxed),
             );
         }

@@ -64,6 +64,37 @@ pub struct Counters {
     pub bytes: AtomicU64,
 }
 
+/// Who is in the world.
+struct Presence {
+    in_world: u64,
+    peak: u64,
+    /// Microseconds that sessions were in the world, summed over them, until `since`.
+    session_us: u64,
+    since: Instant,
+}
+
+impl Presence {
+    fn change(&mut self, change: impl FnOnce(u64) -> u64) {
+        let now = Instant::now();
+        self.session_us += self.under_way_us(now);
+        self.since = now;
+        self.in_world = change(self.in_world);
+        self.peak = self.peak.max(self.in_world);
+    }
+
+    fn under_way_us(&self, now: Instant) -> u64 {
+        self.in_world * now.duration_since(self.since).as_micros() as u64
+    }
+}
+
+/// What came since the last look.
+pub struct Window {
+    /// Latencies of orders, in microseconds.
+    pub latencies: Histogram<u64>,
+    /// The longest gap of each cause, in microseconds.
+    pub gap_us_max: BTreeMap<Cause, u64>,
+}
+
 /// Latencies in microseconds.
 struct Latencies {
     /// Since the live line was last drawn.
@@ -72,15 +103,25 @@ struct Latencies {
     whole: Histogram<u64>,
 }
 
+/// Players' gaps in microseconds.
+#[derive(Default)]
+struct Gaps {
+    /// Since the measurement began.
+    whole: BTreeMap<Cause, Histogram<u64>>,
+    /// The longest since the live line was last drawn.
+    window_max: BTreeMap<Cause, u64>,
+}
+
 /// Everything the swarm counts.
 pub struct Tally {
     /// Counters.
     pub counters: Counters,
-    in_world: AtomicU64,
-    peak: AtomicU64,
+    presence: Mutex<Presence>,
+    /// Other players in view, summed over bots.
+    others: AtomicU64,
     latencies: Mutex<Latencies>,
     resumes: Mutex<Histogram<u64>>,
-    gaps: Mutex<BTreeMap<Cause, Histogram<u64>>>,
+    gaps: Mutex<Gaps>,
     notes: Mutex<BTreeMap<String, u64>>,
 }
 
@@ -89,37 +130,56 @@ impl Tally {
     pub fn new() -> Arc<Tally> {
         Arc::new(Tally {
             counters: Counters::default(),
-            in_world: AtomicU64::new(0),
-            peak: AtomicU64::new(0),
+            presence: Mutex::new(Presence {
+                in_world: 0,
+                peak: 0,
+                session_us: 0,
+                since: Instant::now(),
+            }),
+            others: AtomicU64::new(0),
             latencies: Mutex::new(Latencies {
                 window: histogram(),
                 whole: histogram(),
             }),
             resumes: Mutex::new(histogram()),
-            gaps: Mutex::new(BTreeMap::new()),
+            gaps: Mutex::new(Gaps::default()),
             notes: Mutex::new(BTreeMap::new()),
         })
     }
 
     /// Bots that are in the world now.
     pub fn in_world(&self) -> u64 {
-        self.in_world.load(Relaxed)
+        lock(&self.presence).in_world
     }
 
     /// Most bots that were in the world at once.
     pub fn peak(&self) -> u64 {
-        self.peak.load(Relaxed)
+        lock(&self.presence).peak
     }
 
-    /// The latencies since the last call.
-    pub fn take_window(&self) -> Histogram<u64> {
-        std::mem::replace(&mut lock(&self.latencies).window, histogram())
+    /// For how long sessions were in the world so far, in microseconds, summed over them.
+    pub fn session_us(&self) -> u64 {
+        let presence = lock(&self.presence);
+        presence.session_us + presence.under_way_us(Instant::now())
+    }
+
+    /// How many other players a bot in the world sees now, on average.
+    pub fn others_in_view(&self) -> f64 {
+        self.others.load(Relaxed) as f64 / self.in_world().max(1) as f64
+    }
+
+    /// What came since the last call.
+    pub fn take_window(&self) -> Window {
+        Window {
+            latencies: std::mem::replace(&mut lock(&self.latencies).window, histogram()),
+            gap_us_max: std::mem::take(&mut lock(&self.gaps).window_max),
+        }
     }
 
     /// Forgets the latencies and gaps so far: the measurement begins.
     pub fn begin(&self) {
         lock(&self.latencies).whole.clear();
-        lock(&self.gaps).clear();
+        lock(&self.gaps).whole.clear();
     }
 
     /// The latencies since the measurement began.
@@ -130,7 +190,7 @@ impl Tally {
     /// Players' gaps since the measurement began, in microseconds; see [`felt`](super::felt).
     pub fn gaps(&self, cause: Cause) -> Histogram<u64> {
         let gaps = lock(&self.gaps);
-        gaps.get(&cause).cloned().unwrap_or_else(histogram)
+        gaps.whole.get(&cause).cloned().unwrap_or_else(histogram)
     }
 
     /// From a lost connection to the first state shown on the next one.
@@ -164,8 +224,10 @@ impl Tally {
         if !felt.gaps.is_empty() {
             let mut gaps = lock(&self.gaps);
             for (cause, us) in felt.gaps {
-                let gaps = gaps.entry(cause).or_insert_with(histogram);
-                gaps.saturating_record(us.max(1));
+                let whole = gaps.whole.entry(cause).or_insert_with(histogram);
+                whole.saturating_record(us.max(1));
+                let longest = gaps.window_max.entry(cause).or_default();
+                *longest = us.max(*longest);
             }
         }
     }
@@ -199,6 +261,8 @@ pub struct Watch {
     welcomed: bool,
     in_world: bool,
     senses: Senses,
+    /// Other players in its view.
+    others: u64,
     began: Instant,
 }
 
@@ -212,6 +276,7 @@ impl Watch {
             welcomed: false,
             in_world: false,
             senses: Senses::default(),
+            others: 0,
             began: Instant::now(),
         }
     }
@@ -237,15 +302,26 @@ impl Watch {
             self.pending.clear();
         }
         if !std::mem::replace(&mut self.in_world, true) {
-            let now = self.tally.in_world.fetch_add(1, Relaxed) + 1;
-            self.tally.peak.fetch_max(now, Relaxed);
+            lock(&self.tally.presence).change(|bots| bots + 1);
         }
     }
 
+    fn look_around(&mut self, world: &LocalWorld) {
+        let others = world.others().filter(|other| !other.is_mob()).count() as u64;
+        self.see(others);
+    }
+
+    fn see(&mut self, others: u64) {
+        // The sum wraps around where fewer are seen than before, and back.
+        let more = others.wrapping_sub(std::mem::replace(&mut self.others, others));
+        self.tally.others.fetch_add(more, Relaxed);
+    }
+
     fn leave(&mut self) -> bool {
+        self.see(0);
         let was_in = std::mem::replace(&mut self.in_world, false);
         if was_in {
-            self.tally.in_world.fetch_sub(1, Relaxed);
+            lock(&self.tally.presence).change(|bots| bots - 1);
         }
         was_in
     }
@@ -317,7 +393,13 @@ impl Observer for Watch {
                 self.tally.counters.stopped.fetch_add(1, Relaxed);
                 self.tally.note(format!("stopped: {reason}"));
             }
-            Event::Message(ServerMsg::Delta(delta)) => self.delta(delta),
+            Event::Message(ServerMsg::Delta(delta)) => {
+                self.delta(delta);
+                if !(delta.enter.is_empty() && delta.leave.is_empty()) {
+                    self.look_around(world);
+                }
+            }
+            Event::Message(ServerMsg::Snapshot(_)) => self.look_around(world),
             Event::Message(ServerMsg::Error(error)) => {
                 self.tally.note(format!("answered {:?}", error.code));
             }
@@ -391,8 +473,8 @@ mod tests {
         watch.event(&delta(2), &world);
         assert_eq!(tally.latencies().len(), 2);
         watch.event(&delta(3), &world);
-        assert_eq!(tally.take_window().len(), 3);
-        assert_eq!(tally.take_window().len(), 0);
+        assert_eq!(tally.take_window().latencies.len(), 3);
+        assert_eq!(tally.take_window().latencies.len(), 0);
     }
 
     #[test]

@@ -141,7 +141,7 @@ impl Nodes {
                 ["--store-translate", &rules],
                 ["--peer-listen", &peer],
                 ["--peer-advertise", &told],
-                ["--cluster", &setup.keyspace],
+                ["--cluster", &setup.keyspace.replace('_', "-")],
             ]
             .concat()
             .into_iter()

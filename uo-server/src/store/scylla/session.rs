@@ -87,7 +87,10 @@ pub(super) async fn connect(
         .metadata_request_serverside_timeout(brief)
         .metadata_request_clientside_timeout(brief * 2);
     if !access.translate.is_empty() {
-        let rules: HashMap<SocketAddr, SocketAddr> = access.translate.iter().copied().collect();
+        // The node that it is connected to is known by the address at which it was found.
+        let found = access.translate.iter().map(|&(_, to)| (to, to));
+        let rules: HashMap<SocketAddr, SocketAddr> =
+            found.chain(access.translate.iter().copied()).collect();
         builder = builder.address_translator(Arc::new(rules));
     }
     if let Some(login) = &access.login {

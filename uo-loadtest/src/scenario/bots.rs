@@ -163,7 +163,7 @@ impl Bots {
     /// Ends every session where it stands.
     pub fn leave(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_timeout(Duration::from_secs(2));
+            runtime.shutdown_background();
         }
     }
 }

@@ -134,11 +134,12 @@ impl Course {
             self.watching.during(sleep(LOOK)).await;
         }
         let silent = self.watching.bots.unanswered();
-        self.watching.note(silent.into_iter().map(|name| {
-            Violation::Ended(format!(
-                "{name} is in the world and is not told what it carries"
-            ))
-        }));
+        let silent = self.describe(silent).await?;
+        let untold = silent.into_iter().map(|(name, place)| {
+            let what = "is in the world and is not told what it carries";
+            Violation::Ended(format!("{name} {what}: {place}"))
+        });
+        self.watching.note(untold);
         let (compared, wrong) = self.compare().await?;
         findings.compared = compared;
         findings.view_errors = wrong.iter().map(ToString::to_string).collect();
@@ -152,6 +153,27 @@ impl Course {
                 .note([Violation::Ended(format!("the end: {error:#}"))]);
         }
         Ok(findings)
+    }
+
+    /// What the nodes have of those characters and their sessions: for whoever looks for the cause.
+    async fn describe(&self, names: Vec<String>) -> anyhow::Result<Vec<(String, String)>> {
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let pages = self.pages().await?;
+        let of = |name: &str| -> String {
+            let lists = pages
+                .iter()
+                .flat_map(|page| [&page["sim"]["characters"], &page["gateway"]["sessions"]]);
+            let entries = lists.filter_map(Value::as_array).flatten();
+            let own = entries.filter(|entry| entry["name"] == name);
+            own.map(ToString::to_string).collect::<Vec<_>>().join(" ")
+        };
+        let described = names.into_iter().map(|name| {
+            let place = of(&name);
+            (name, place)
+        });
+        Ok(described.collect())
     }
 
     /// How much of views was compared, and what was wrong with them twice in a row.
@@ -175,6 +197,11 @@ impl Course {
     }
 
     async fn truth(&self) -> anyhow::Result<Truth> {
+        Truth::of(&self.pages().await?)
+    }
+
+    /// Everything, of every node that runs.
+    async fn pages(&self) -> anyhow::Result<Vec<Value>> {
         let mut pages: Vec<Value> = Vec::new();
         for name in self.cluster.names() {
             if self.cluster.is_running(&name) {
@@ -185,6 +212,6 @@ impl Course {
                 pages.push(serde_json::from_str(&page)?);
             }
         }
-        Truth::of(&pages)
+        Ok(pages)
     }
 }

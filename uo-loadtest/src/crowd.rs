@@ -215,7 +215,7 @@ impl Observer for Watch {
     fn event(&mut self, event: &Event, world: &LocalWorld) {
         let now_ms = self.began.elapsed().as_millis() as u64;
         let mut seen = locked(&self.seen);
-        seen.proof.event(now_ms, event, world, PLACE_KEPT_MS);
+        seen.proof.event(now_ms, event, world, Some(PLACE_KEPT_MS));
         seen.event(now_ms, event);
         if matches!(event, Event::Welcomed { .. }) {
             self.returned.fetch_add(1, Ordering::Relaxed);

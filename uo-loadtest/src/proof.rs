@@ -81,8 +81,10 @@ impl Proof {
         &self.saved.coins
     }
 
-    /// An event arrived at `now_ms`; `world` has taken it already. `kept_ms` is how old a place may be after a crash.
-    pub fn event(&mut self, now_ms: u64, event: &Event, world: &LocalWorld, kept_ms: u64) {
+    /// An event arrived at `now_ms`; `world` has taken it already. `kept_ms` is how old a place may be where
+    /// a session goes on after a crash; none where the character may have gone on meanwhile, so that its place tells
+    /// nothing.
+    pub fn event(&mut self, now_ms: u64, event: &Event, world: &LocalWorld, kept_ms: Option<u64>) {
         match event {
             Event::Welcomed { welcome, resumed } => {
                 if *resumed {
@@ -109,7 +111,7 @@ impl Proof {
         }
     }
 
-    fn resumed(&mut self, last_order: u64, pos: Pos, kept_ms: u64) {
+    fn resumed(&mut self, last_order: u64, pos: Pos, kept_ms: Option<u64>) {
         if last_order < self.saved_seq {
             self.fail(
                 Kind::Saved,
@@ -119,6 +121,9 @@ impl Proof {
                 ),
             );
         }
+        let Some(kept_ms) = kept_ms else {
+            return;
+        };
         // The place where it stood when the window began counts too.
         let newest = self.trail.back().map_or(0, |&(at, _)| at);
         let first = self

@@ -98,6 +98,18 @@ impl What {
     }
 }
 
+impl Step {
+    /// Whether it moves regions from one node to another in order.
+    pub fn is_drain(&self) -> bool {
+        let is_sim = |node: &String| !node.starts_with("gw-") && !node.starts_with("db-");
+        match self.what {
+            What::Rolling => true,
+            What::Stop => self.node.as_ref().is_some_and(is_sim),
+            _ => false,
+        }
+    }
+}
+
 impl FromStr for Step {
     type Err = StepError;
 

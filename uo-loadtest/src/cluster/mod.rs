@@ -65,8 +65,16 @@ impl Shape {
 pub struct Cluster {
     shape: Shape,
     nodes: Nodes,
-    /// How long each stop in order took, in milliseconds.
-    stops_ms: Vec<u64>,
+    stops: Vec<Stopped>,
+}
+
+/// A stop in order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stopped {
+    /// Whether it had regions to hand on.
+    pub is_sim: bool,
+    /// How long it took.
+    pub took_ms: u64,
 }
 
 enum Nodes {
@@ -80,7 +88,7 @@ impl Cluster {
         Ok(Cluster {
             shape,
             nodes: Nodes::Inproc(inproc::Nodes::new(shape, port)?),
-            stops_ms: Vec::new(),
+            stops: Vec::new(),
         })
     }
 
@@ -89,7 +97,7 @@ impl Cluster {
         Ok(Cluster {
             shape,
             nodes: Nodes::Processes(processes::Nodes::new(shape, setup).await?),
-            stops_ms: Vec::new(),
+            stops: Vec::new(),
         })
     }
 
@@ -154,9 +162,9 @@ impl Cluster {
         }
     }
 
-    /// How long each stop in order took so far, in milliseconds.
-    pub fn stops_ms(&self) -> &[u64] {
-        &self.stops_ms
+    /// The stops in order so far.
+    pub fn stops(&self) -> &[Stopped] {
+        &self.stops
     }
 
     /// Starts every node, and waits until all is held and everybody is reached.
@@ -210,7 +218,10 @@ impl Cluster {
             Nodes::Inproc(nodes) => nodes.stop(name).await?,
             Nodes::Processes(nodes) => nodes.stop(name).await?,
         }
-        self.stops_ms.push(began.elapsed().as_millis() as u64);
+        self.stops.push(Stopped {
+            is_sim: !name.starts_with("gw-"),
+            took_ms: began.elapsed().as_millis() as u64,
+        });
         Ok(())
     }
 

@@ -58,11 +58,6 @@ pub fn quantile_ms(times: &Histogram<u64>, quantile: f64) -> Option<f64> {
     (!times.is_empty()).then_some(us as f64 / 1e3)
 }
 
-/// The same for people.
-pub fn quantile_text(times: &Histogram<u64>, quantile: f64) -> String {
-    ms_text(quantile_ms(times, quantile))
-}
-
 /// A time for people: `33.2`, or `-` where there was none.
 pub fn ms_text(ms: Option<f64>) -> String {
     ms.map_or("-".into(), |ms| format!("{ms:.1}"))

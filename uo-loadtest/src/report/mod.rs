@@ -20,7 +20,7 @@ pub mod series;
 mod text;
 
 pub use bar::Bar;
-pub use figures::{Quantiles, Spread, ms_text, quantile_text};
+pub use figures::{Quantiles, Spread, ms_text};
 pub use run::Report;
 pub use text::{Style, grouped, text};
 

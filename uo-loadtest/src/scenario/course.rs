@@ -9,6 +9,7 @@ use tokio::time::{sleep, timeout};
 
 use super::Arguments;
 use super::bots::Bots;
+use super::clients::Clients;
 use super::outcome::{Done, Findings, Outcome};
 use super::watching::Watching;
 use crate::chaos::{Step, What};
@@ -16,6 +17,7 @@ use crate::cluster::Cluster;
 use crate::http;
 use crate::judge::Violation;
 use crate::judge::oracle::{self, Seen, Truth, Verdict, Wrong};
+use crate::swarm::summary::Counted;
 
 /// How long everybody may take to be told what they carry, once they stand.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(15);
@@ -29,11 +31,17 @@ const LOOK: Duration = Duration::from_millis(50);
 const COMPARISONS: usize = 4;
 /// How long a page may take.
 const PAGE_WITHIN: Duration = Duration::from_secs(10);
+/// How long game clients may go on when the time is over.
+const CLIENTS_WITHIN: Duration = Duration::from_secs(20);
+/// How long after a drain its gaps may be felt.
+const FELT_WITHIN: Duration = Duration::from_secs(1);
 /// How long bots may take to show what they see.
 const VIEWS_WITHIN: Duration = Duration::from_secs(3);
 
 /// Runs it; true when nothing was violated.
 pub async fn run(arguments: Arguments) -> anyhow::Result<bool> {
+    std::fs::create_dir_all(&arguments.out)
+        .with_context(|| format!("cannot make {}", arguments.out.display()))?;
     let mut cluster = arguments.cluster().await?;
     let (steps, seconds) = arguments.plan(&cluster)?;
     cluster.start_all().await?;
@@ -49,6 +57,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<bool> {
     let mut course = Course {
         cluster,
         watching,
+        clients: None,
         done: Vec::new(),
     };
     let (early, late): (Vec<Step>, Vec<Step>) = steps
@@ -60,6 +69,15 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<bool> {
     }
     course.wait(arguments.ramp).await;
     course.watching.measure();
+    if let Some(command) = arguments
+        .client_cmd
+        .as_ref()
+        .filter(|_| arguments.clients > 0)
+    {
+        let urls = course.cluster.gateways();
+        let clients = Clients::start(arguments.clients, command, &urls, &arguments.out)?;
+        course.clients = Some(clients);
+    }
     for step in &late {
         course.wait(Duration::from_secs(step.second)).await;
         course.perform(step).await;
@@ -68,11 +86,11 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<bool> {
     let findings = course.close(arguments.bots).await?;
     let outcome = Outcome {
         arguments: &arguments,
-        course: &course.watching,
+        swarm: &swarm,
+        watching: &course.watching,
         done: &course.done,
-        stops_ms: course.cluster.stops_ms(),
+        stops: course.cluster.stops(),
         findings: &findings,
-        seconds: began.elapsed().as_secs_f64(),
     };
     outcome.tell()
 }
@@ -80,6 +98,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<bool> {
 struct Course {
     cluster: Cluster,
     watching: Watching,
+    clients: Option<Clients>,
     done: Vec<Done>,
 }
 
@@ -102,6 +121,8 @@ impl Course {
         if let (What::Kill | What::Pause, Some(node)) = (step.what, &step.node) {
             self.watching.lost(node);
         }
+        let drains = step.is_drain();
+        self.watching.bots.tally.set_drains(drains);
         let performed = self.watching.during(self.cluster.perform(step)).await;
         let took_ms = self.watching.now_ms() - at_ms;
         let outcome = match &performed {
@@ -113,6 +134,11 @@ impl Course {
             let why = format!("{step}: {error:#}");
             self.watching.note([Violation::Ended(why)]);
         }
+        if drains {
+            // Whoever was handed over last feels it after the step.
+            self.watching.during(sleep(FELT_WITHIN)).await;
+            self.watching.bots.tally.set_drains(false);
+        }
         self.done.push(Done {
             at_ms,
             step: step.to_string(),
@@ -123,10 +149,9 @@ impl Course {
     /// Everybody stands and is asked; then what they see is compared with what there is, and the cluster ends.
     async fn close(&mut self, bots: usize) -> anyhow::Result<Findings> {
         println!("the time is over: everybody stands and is looked at");
-        let mut findings = Findings {
-            in_at_end: self.watching.bots.tally.in_world(),
-            ..Findings::default()
-        };
+        let in_at_end = self.watching.bots.tally.in_world();
+        let counted = Counted::now(&self.watching.bots.tally);
+        let measured = counted.since(&self.watching.measured.counted).elapsed();
         self.watching.bots.stand();
         self.watching.during(sleep(SETTLES)).await;
         let asked = Instant::now();
@@ -141,18 +166,30 @@ impl Course {
         });
         self.watching.note(untold);
         let (compared, wrong) = self.compare().await?;
-        findings.compared = compared;
-        findings.view_errors = wrong.iter().map(ToString::to_string).collect();
-        findings.broken = self.watching.bots.broken();
-        findings.promises = self.watching.bots.promises();
-        self.watching.judge_sessions(bots);
+        let broken = self.watching.bots.broken();
+        let promises = self.watching.bots.promises();
+        let sessions_lost = self.watching.judge_sessions(bots);
+        let clients = match &mut self.clients {
+            Some(clients) => self.watching.during(clients.end(CLIENTS_WITHIN)).await?,
+            None => Vec::new(),
+        };
         self.watching.bots.leave();
         let ended = self.watching.during(self.cluster.end()).await;
         if let Err(error) = ended {
             self.watching
                 .note([Violation::Ended(format!("the end: {error:#}"))]);
         }
-        Ok(findings)
+        Ok(Findings {
+            counted,
+            measured,
+            in_at_end,
+            compared,
+            view_errors: wrong.iter().map(ToString::to_string).collect(),
+            broken,
+            promises,
+            sessions_lost,
+            clients,
+        })
     }
 
     /// What the nodes have of those characters and their sessions: for whoever looks for the cause.

@@ -6,10 +6,12 @@
 //! - [`course`]: the run: ramp, chaos, and the closing, in which everybody stands and is looked at;
 //! - [`watching`]: what goes on all the time: looks at nodes and bots, and their judgement;
 //! - [`bots`], [`witness`]: the bots, what they were promised and what they see;
+//! - [`clients`]: game clients that play beside them;
 //! - [`usage`]: what the servers used;
 //! - [`outcome`]: what comes of it all.
 
 mod bots;
+mod clients;
 mod course;
 mod outcome;
 mod store;
@@ -28,6 +30,7 @@ use crate::chaos::Step;
 use crate::cluster::processes::{Setup, Store};
 use crate::cluster::{Cluster, Shape};
 use crate::node::server_program;
+use crate::report::Bar;
 use crate::swarm::mix::Mix;
 use crate::{interrupt, swarm, system};
 use store::StoreChoice;
@@ -91,6 +94,16 @@ pub struct Arguments {
     /// What disturbs nodes of the database, as `CMD kill db-2`: `deploy/cassandra/cassandra`, with `--dir` if need be.
     #[arg(long, env = "UO_SCYLLA_NODES", value_name = "CMD")]
     databases: Option<String>,
+    /// How many game clients play as well, from when the ramp is over.
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=64), requires = "client_cmd")]
+    clients: u16,
+    /// The command of each, for the shell: {urls} stands for the gateways with commas between, {name} for a character,
+    /// {out} for the folder of --out. One that does not end well, or at all, fails the run.
+    #[arg(long, value_name = "CMD")]
+    client_cmd: Option<String>,
+    /// What a figure of the report must not exceed, as `player_gap_ms.crash.p99<=5000`; may be given again.
+    #[arg(long, value_name = "NAME<=VALUE")]
+    bar: Vec<Bar>,
     /// Where logs and the report go.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,

@@ -1,10 +1,19 @@
-//! What comes of it all.
+//! What comes of it all: the report, and whether the run has passed.
+
+use std::time::Duration;
 
 use super::Arguments;
+use super::clients::Ended;
 use super::watching::Watching;
+use crate::cluster::Stopped;
 use crate::proof::{Broken, Kind};
-use crate::report::quantile_text;
-use crate::swarm::summary::Counted;
+use crate::report::run::{ChaosStep, Invariants, Proof};
+use crate::report::{self, Report, Style, bar};
+use crate::swarm;
+use crate::swarm::summary::{Counted, Summary};
+
+/// Failures of one kind that are told; the first ones tell most.
+const TOLD_MAX: usize = 20;
 
 /// A step that was performed.
 pub struct Done {
@@ -17,9 +26,12 @@ pub struct Done {
 }
 
 /// What the closing found.
-#[derive(Default)]
 pub struct Findings {
-    /// Bots that were in when the time was over.
+    /// What was counted when the time was over.
+    pub counted: Counted,
+    /// How long was measured.
+    pub measured: Duration,
+    /// Bots that were in then.
     pub in_at_end: u64,
     /// Entities and objects of views that were compared.
     pub compared: u64,
@@ -29,97 +41,155 @@ pub struct Findings {
     pub broken: Vec<Broken>,
     /// Promises received.
     pub promises: u64,
+    /// Sessions that were lost.
+    pub sessions_lost: u64,
+    /// How game clients ended.
+    pub clients: Vec<Ended>,
 }
 
 /// See the module.
 pub struct Outcome<'a> {
     /// What was asked for.
     pub arguments: &'a Arguments,
+    /// What the bots were told.
+    pub swarm: &'a swarm::Arguments,
     /// What was seen all the time.
-    pub course: &'a Watching,
+    pub watching: &'a Watching,
     /// What was done.
     pub done: &'a [Done],
-    /// How long stops took.
-    pub stops_ms: &'a [u64],
+    /// The stops in order.
+    pub stops: &'a [Stopped],
     /// What the closing found.
     pub findings: &'a Findings,
-    /// How long all of it took.
-    pub seconds: f64,
 }
 
 impl Outcome<'_> {
-    /// Tells people; true when nothing was violated.
+    /// Writes the report, and tells people; true when nothing was violated.
     pub fn tell(&self) -> anyhow::Result<bool> {
+        let report = self.report();
+        println!("\n{}", report::text(&report, Style::of_stdout()));
         let Findings {
-            compared,
-            view_errors,
-            broken,
-            promises,
-            in_at_end,
+            compared, promises, ..
         } = self.findings;
-        let of = |kind: Kind| broken.iter().filter(|one| one.kind == kind).count();
-        println!(
-            "\n{:.0} s; {} in at the end; {} promises, {} coins lost, {} doubled, {} saved lost; {compared} compared, {} view errors",
-            self.seconds,
-            in_at_end,
-            promises,
-            of(Kind::Coin),
-            of(Kind::Doubled),
-            of(Kind::Saved),
-            view_errors.len()
-        );
-        let failover: &[u64] = self
-            .course
-            .coverage
-            .as_ref()
-            .map_or(&[], |coverage| coverage.failover_ms());
-        println!(
-            "failover {failover:?} ms; stops {:?} ms; fences {}; rounds {}, transients {}",
-            self.stops_ms,
-            self.course.fences(),
-            self.course.rounds.count,
-            self.course.rounds.transients,
-        );
-        for Done {
-            at_ms,
-            step,
-            outcome,
-        } in self.done
-        {
-            println!("  {:>6.1} s  {step}: {outcome}", *at_ms as f64 / 1e3);
-        }
-        let Watching {
-            usage,
-            measured,
-            bots,
+        println!("{promises} promises, {compared} things seen were compared with what there is");
+        let out = &self.arguments.out;
+        report::write_json(&report, &out.join("report.json"))?;
+        report::write_html(&report, &out.join("report.html"))?;
+        println!("{} and report.json", out.join("report.html").display());
+        Ok(report.has_passed())
+    }
+
+    fn report(&self) -> Report {
+        let Outcome {
+            arguments,
+            watching,
+            findings,
             ..
-        } = self.course;
-        let growth = Counted::now(&bots.tally).since(&measured.counted);
-        let ticks = |name| {
-            self.course
-                .collected
-                .reading()
-                .growth(&measured.reading, name)
+        } = self;
+        let ms = |times: &[u64]| times.iter().map(|&ms| ms as f64).collect();
+        let shape = arguments.shape();
+        let mut report = self.bots();
+        report.store = Some(arguments.store.to_string());
+        let is_alone = arguments.store.is_alone();
+        report.sims = Some(if is_alone { 1 } else { shape.sims.into() });
+        report.sessions.lost = findings.sessions_lost;
+        if let Some(coverage) = &watching.coverage {
+            report.failover_ms = ms(coverage.failover_ms());
+        }
+        let drains = self.stops.iter().filter(|stop| stop.is_sim);
+        report.drain_ms = ms(&drains.map(|stop| stop.took_ms).collect::<Vec<_>>());
+        let stops = self.stops.iter().map(|stop| stop.took_ms);
+        report.stop_ms = ms(&stops.collect::<Vec<_>>());
+        self.add_usage(&mut report);
+        report.invariants = self.invariants();
+        report.proof = self.proof(report.fights_reset);
+        report.fences = Some(watching.fences());
+        report.chaos = self.done.iter().map(ChaosStep::from).collect();
+        report.bars = bar::judge(&arguments.bar, &report);
+        report.failures = self.failures(&report);
+        report
+    }
+
+    /// What a swarm alone would report.
+    fn bots(&self) -> Report {
+        let watching = self.watching;
+        let summary = Summary {
+            arguments: self.swarm,
+            tally: &watching.bots.tally,
+            growth: self.findings.counted.since(&watching.measured.counted),
+            measured: self.findings.measured,
+            in_at_end: self.findings.in_at_end,
+            readings: Some((
+                watching.measured.reading.clone(),
+                watching.collected.reading(),
+            )),
+            awakenings: Vec::new(),
+            series: watching.series.clone(),
         };
-        println!(
-            "{} bots: {:.0} orders/s, p99 {} ms; {:?} of {:?} ticks late; servers used {:?} us and {:?} bytes",
-            self.arguments.bots,
-            growth.per_second(growth.orders),
-            quantile_text(&bots.tally.latencies(), 0.99),
-            ticks("uo_ticks_late_total"),
-            ticks("uo_ticks_total"),
-            usage.cpu_us(),
-            usage.rss_bytes(),
-        );
-        for wrong in view_errors.iter().take(20) {
-            println!("  view: {wrong}");
+        summary.report()
+    }
+
+    /// What the servers used for each session, where they are processes of their own.
+    fn add_usage(&self, report: &mut Report) {
+        let usage = &self.watching.usage;
+        let seconds = self.findings.measured.as_secs_f64().max(1.0);
+        let sessions = report.swarm.sessions_mean.max(1.0);
+        let each = |count: u64| count as f64 / sessions;
+        report.per_session.server_cpu_us_per_s =
+            usage.cpu_us().map(|cpu_us| each(cpu_us) / seconds);
+        report.per_session.rss_bytes = usage.rss_bytes().map(each);
+    }
+
+    fn invariants(&self) -> Invariants {
+        let told = self
+            .watching
+            .violations
+            .iter()
+            .map(|(second, what)| format!("{second} s: {what}"));
+        Invariants {
+            samples: self.watching.rounds.count,
+            violations: told.collect(),
+            transients: self.watching.rounds.transients,
         }
-        for broken in broken.iter().take(20) {
-            println!("  proof: {}", broken.text);
+    }
+
+    fn proof(&self, fights_reset: u64) -> Proof {
+        let broken = &self.findings.broken;
+        let of = |kind: Kind| broken.iter().filter(|one| one.kind == kind).count() as u64;
+        Proof {
+            coins_lost: Some(of(Kind::Coin)),
+            coins_duplicated: Some(of(Kind::Doubled)),
+            saved_lost: Some(of(Kind::Saved)),
+            view_errors: Some(self.findings.view_errors.len() as u64),
+            fights_reset: Some(fights_reset),
         }
-        for (second, violation) in &self.course.violations {
-            println!("  {second:>4}s {violation}");
+    }
+
+    fn failures(&self, report: &Report) -> Vec<String> {
+        let mut failures = report.invariants.violations.clone();
+        let broken = self.findings.broken.iter().map(|one| one.text.clone());
+        failures.extend(broken.take(TOLD_MAX));
+        failures.extend(self.findings.view_errors.iter().take(TOLD_MAX).cloned());
+        let clients = self.findings.clients.iter().filter(|ended| !ended.is_good);
+        failures.extend(clients.map(|ended| format!("{}: {}", ended.name, ended.how)));
+        let missed = report.bars.iter().filter(|judged| !judged.is_met);
+        failures.extend(missed.map(ToString::to_string));
+        if self.findings.promises == 0 {
+            failures.push("nothing was promised, so nothing was proved".into());
         }
-        Ok(self.course.violations.is_empty() && view_errors.is_empty() && broken.is_empty())
+        if self.findings.compared == 0 {
+            failures.push("nothing stood still, so no view was compared".into());
+        }
+        failures
+    }
+}
+
+impl From<&Done> for ChaosStep {
+    fn from(done: &Done) -> ChaosStep {
+        ChaosStep {
+            at_s: done.at_ms as f64 / 1e3,
+            step: done.step.clone(),
+            outcome: done.outcome.clone(),
+        }
     }
 }

@@ -15,7 +15,9 @@ use crate::cluster::Cluster;
 use crate::cluster::pids::Pids;
 use crate::judge::{Coverage, Holders, Rounds, Violation};
 use crate::node::{Look, Sample, Watch};
-use crate::report::quantile_text;
+use crate::report::series::Second;
+use crate::report::{Quantiles, ms_text};
+use crate::swarm::nodes;
 use crate::swarm::summary::Counted;
 use crate::system::process_usage;
 
@@ -25,6 +27,8 @@ const CALM: Duration = Duration::from_millis(250);
 const CLOSE: Duration = Duration::from_millis(50);
 /// How often it is looked who is where.
 const SECOND: Duration = Duration::from_secs(1);
+/// Seconds that are kept: four hours.
+const SECONDS_MAX: usize = 14_400;
 /// Violations that are kept; the first ones tell most.
 const VIOLATIONS_MAX: usize = 100;
 
@@ -44,6 +48,8 @@ pub struct Watching {
     pub collected: Collected,
     /// What their processes used.
     pub usage: Usage,
+    /// Every second so far.
+    pub series: Vec<Second>,
     /// What was counted when the measurement began.
     pub measured: Measured,
     pids: Pids,
@@ -55,6 +61,7 @@ pub struct Watching {
     latest: BTreeMap<usize, Sample>,
     fences: BTreeMap<String, u64>,
     counted: Counted,
+    reading: Reading,
     tick: Interval,
 }
 
@@ -95,6 +102,8 @@ impl Watching {
             violations: Vec::new(),
             collected: Collected::default(),
             usage: Usage::default(),
+            series: Vec::new(),
+            reading: Reading::default(),
             measured: Measured::of(&bots, &Collected::default()),
             pids: cluster.pids(),
             began,
@@ -214,40 +223,68 @@ impl Watching {
     }
 
     fn line(&mut self) {
-        let tally = &self.bots.tally;
-        let now = Counted::now(tally);
-        let second = now.since(&self.counted);
-        self.counted = now;
-        let window = tally.take_window();
+        let second = self.last_second();
+        let counts = |(name, count): (&String, &u64)| format!("{name} {count}");
+        let regions: Vec<String> = second.regions.iter().map(counts).collect();
         println!(
-            "{:>4}s  in {}  orders {:.0}/s  deltas {:.0}/s  p50 {} ms  p99 {} ms  regions {}  wrong {}",
-            self.began.elapsed().as_secs(),
-            tally.in_world(),
-            second.per_second(second.orders),
-            second.per_second(second.deltas),
-            quantile_text(&window.latencies, 0.5),
-            quantile_text(&window.latencies, 0.99),
-            self.holders_text(),
+            "{:>4.0}s  in {}  orders {:.0}/s  deltas {:.0}/s  p50 {} ms  p99 {} ms  regions {}  wrong {}",
+            second.at_s,
+            second.sessions,
+            second.orders_per_s,
+            second.deltas_per_s,
+            ms_text(second.order_to_delta_ms.p50),
+            ms_text(second.order_to_delta_ms.p99),
+            regions.join(", "),
             self.violations.len(),
         );
+        if self.series.len() < SECONDS_MAX {
+            self.series.push(second);
+        }
     }
 
-    fn holders_text(&self) -> String {
-        let Some(coverage) = &self.coverage else {
-            return "-".into();
+    /// What bots and nodes counted since the last call.
+    fn last_second(&mut self) -> Second {
+        let tally = &self.bots.tally;
+        let counted = Counted::now(tally);
+        let since = counted.since(&self.counted);
+        let window = tally.take_window();
+        let gaps = window.gap_us_max.into_iter();
+        let mut second = Second {
+            at_s: self.began.elapsed().as_secs_f64(),
+            sessions: tally.in_world(),
+            orders_per_s: since.per_second(since.orders),
+            deltas_per_s: since.per_second(since.deltas),
+            order_to_delta_ms: Quantiles::of_us(&window.latencies),
+            gap_ms_max: gaps
+                .map(|(cause, us)| (cause.name().to_owned(), us as f64 / 1e3))
+                .collect(),
+            regions: self.regions(),
+            ..Second::default()
         };
-        let holders = coverage.holders();
-        let sims = self.names.iter().enumerate();
-        let sims = sims.filter(|(_, name)| !name.starts_with("gw-"));
-        let counts: Vec<String> = sims
-            .map(|(node, _)| holders.get(&node).map_or("-".into(), usize::to_string))
-            .collect();
-        counts.join("+")
+        let reading = self.collected.reading();
+        nodes::fill_second(&mut second, &self.reading, &reading);
+        (self.counted, self.reading) = (counted, reading);
+        second
     }
 
-    /// Sessions that were lost, protocol errors, and bots that never got in.
-    pub fn judge_sessions(&mut self, bots: usize) {
+    /// How many regions each sim holds.
+    fn regions(&self) -> BTreeMap<String, u64> {
+        let holders = self.coverage.as_ref().map(Coverage::holders);
+        let holders = holders.unwrap_or_default();
+        let named = self.names.iter().enumerate();
+        named
+            .filter(|(_, name)| !name.starts_with("gw-"))
+            .map(|(node, name)| {
+                let count = holders.get(&node).copied().unwrap_or_default();
+                (name.clone(), count as u64)
+            })
+            .collect()
+    }
+
+    /// Judges sessions that were lost, whose count it returns, protocol errors, and bots that never got in.
+    pub fn judge_sessions(&mut self, bots: usize) -> u64 {
         let lost = self.bots.lost();
+        let lost_count = lost.len() as u64;
         self.note(lost);
         let counters = &self.bots.tally.counters;
         let welcomed = counters.welcomed.load(Relaxed);
@@ -260,5 +297,6 @@ impl Watching {
             wrong.insert(format!("{errors} protocol errors were seen"));
         }
         self.note(wrong.into_iter().map(Violation::Ended));
+        lost_count
     }
 }

@@ -14,8 +14,6 @@ use crate::judge::Violation;
 use crate::judge::oracle::Seen;
 use crate::proof::Proof;
 
-/// How old a place may be after a crash: one interval of checkpoints, and the time to write one at a busy store.
-const PLACE_KEPT_MS: u64 = 20_000;
 /// How long a bot may be out of the world that did not leave it.
 const BACK_WITHIN_MS: u64 = 20_000;
 /// How often a bot looks whether something is wished of it, while it has nothing else to do.
@@ -97,7 +95,8 @@ impl Account {
     }
 
     fn event(&mut self, now_ms: u64, event: &Event, world: &LocalWorld) {
-        self.proof.event(now_ms, event, world, PLACE_KEPT_MS);
+        // Its gateway may be lost, and its sim not: then it plays on while it is away.
+        self.proof.event(now_ms, event, world, None);
         match event {
             Event::Welcomed { welcome, resumed } => {
                 if self.is_in && !self.has_left && !resumed {

@@ -30,7 +30,9 @@ pub enum Cause {
     Gateway,
     /// The server said that the world stands still.
     Store,
-    /// None of these: a drain, a late tick, a busy machine. Only those above [`OTHER_US_MIN`] are kept.
+    /// None of these, while whoever runs the servers was moving regions from one to another; no client can tell.
+    Drain,
+    /// None of these: a late tick, a busy machine. Only those above [`OTHER_US_MIN`] are kept.
     Other,
 }
 
@@ -42,6 +44,7 @@ impl Cause {
             Cause::Crash => "crash",
             Cause::Gateway => "gateway",
             Cause::Store => "store",
+            Cause::Drain => "drain",
             Cause::Other => "other",
         }
     }

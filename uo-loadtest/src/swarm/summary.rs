@@ -67,6 +67,11 @@ impl Counted {
         }
     }
 
+    /// How long this stretch of time is.
+    pub fn elapsed(&self) -> Duration {
+        self.elapsed
+    }
+
     /// A count of this stretch of time, by the second.
     pub fn per_second(&self, count: u64) -> f64 {
         count as f64 / self.elapsed.as_secs_f64().max(1e-9)
@@ -196,8 +201,7 @@ impl Summary<'_> {
             gateway: of(Cause::Gateway),
             store: of(Cause::Store),
             other: of(Cause::Other),
-            // A client cannot tell a drain from a late tick.
-            drain: Spread::default(),
+            drain: of(Cause::Drain),
         }
     }
 }

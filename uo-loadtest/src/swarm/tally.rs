@@ -1,7 +1,7 @@
 //! What the whole swarm sent, got and saw: shared by all bots, read by the live line and the summary.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -119,6 +119,7 @@ pub struct Tally {
     presence: Mutex<Presence>,
     /// Other players in view, summed over bots.
     others: AtomicU64,
+    drains: AtomicBool,
     latencies: Mutex<Latencies>,
     resumes: Mutex<Histogram<u64>>,
     gaps: Mutex<Gaps>,
@@ -137,6 +138,7 @@ impl Tally {
                 since: Instant::now(),
             }),
             others: AtomicU64::new(0),
+            drains: AtomicBool::new(false),
             latencies: Mutex::new(Latencies {
                 window: histogram(),
                 whole: histogram(),
@@ -193,6 +195,11 @@ impl Tally {
         gaps.whole.get(&cause).cloned().unwrap_or_else(histogram)
     }
 
+    /// Whether regions are being moved in order, to which gaps are then put down that nothing else explains.
+    pub fn set_drains(&self, drains: bool) {
+        self.drains.store(drains, Relaxed);
+    }
+
     /// From a lost connection to the first state shown on the next one.
     pub fn resumes(&self) -> Histogram<u64> {
         lock(&self.resumes).clone()
@@ -223,7 +230,12 @@ impl Tally {
         }
         if !felt.gaps.is_empty() {
             let mut gaps = lock(&self.gaps);
+            let drains = self.drains.load(Relaxed);
             for (cause, us) in felt.gaps {
+                let cause = match cause {
+                    Cause::Other if drains => Cause::Drain,
+                    cause => cause,
+                };
                 let whole = gaps.whole.entry(cause).or_insert_with(histogram);
                 whole.saturating_record(us.max(1));
                 let longest = gaps.window_max.entry(cause).or_default();

@@ -87,7 +87,7 @@ pub enum Order {
     },
     /// Say something to everyone in the area of interest.
     Say {
-        /// 1 to 256 bytes of UTF-8 without control characters.
+        /// UTF-8 without control characters: 1 byte to as many as `welcome` allows, 256 by default.
         text: String,
     },
     /// Ask what something is; answered by `looked`.

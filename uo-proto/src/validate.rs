@@ -7,8 +7,10 @@ use crate::{CharId, ClientMsg, Login, MOB_ID_BOUND, Order, Resume};
 pub const NAME_BYTES_MAX: usize = 32;
 /// Longest password, in bytes: hashing one costs time in proportion to it.
 pub const PASSWORD_BYTES_MAX: usize = 128;
-/// Longest `say`, in bytes.
+/// Longest `say` that servers take unless told otherwise, in bytes; `welcome` tells what one does.
 pub const SAY_BYTES_MAX: usize = 256;
+/// Longest `say` that any server takes, in bytes.
+pub const SAY_BYTES_BOUND: usize = 4_096;
 /// Longest session token, in bytes. Ours are shorter; what is longer than this is not looked up.
 pub const TOKEN_BYTES_MAX: usize = 64;
 
@@ -31,7 +33,7 @@ pub enum Refusal {
     #[error("`seq` starts at 1")]
     Seq,
     /// A `say` is empty or too long.
-    #[error("what is said is 1 to {SAY_BYTES_MAX} bytes")]
+    #[error("what is said is 1 to {SAY_BYTES_BOUND} bytes")]
     SayLength,
     /// A `say` would garble the screens of those who hear it.
     #[error("what is said has no control characters")]
@@ -84,7 +86,7 @@ impl Resume {
 impl Order {
     fn validate(&self) -> Result<(), Refusal> {
         match self {
-            Order::Say { text } if !(1..=SAY_BYTES_MAX).contains(&text.len()) => {
+            Order::Say { text } if !(1..=SAY_BYTES_BOUND).contains(&text.len()) => {
                 Err(Refusal::SayLength)
             }
             Order::Say { text } if text.chars().any(char::is_control) => Err(Refusal::SayControl),

@@ -336,7 +336,7 @@ fn fields_out_of_bounds_are_refused_with_a_reason() {
         (resume("t".repeat(65)), Refusal::Token),
         (order(0, Order::Stop), Refusal::Seq),
         (say(String::new()), Refusal::SayLength),
-        (say("é".repeat(129)), Refusal::SayLength),
+        (say("é".repeat(2_049)), Refusal::SayLength),
         (say("a\nb".into()), Refusal::SayControl),
         (say("\u{9b}31m".into()), Refusal::SayControl),
     ] {

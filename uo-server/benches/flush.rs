@@ -60,6 +60,7 @@ impl Bench {
                 message_bytes: 65_536,
                 say_bytes: 256,
             },
+            reliable_lane_max: uo_server::limits::RELIABLE_LANE_MAX,
             seed: 1,
         };
         let mut bench = Bench {

@@ -6,12 +6,13 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail, ensure};
 use clap::{Parser, Subcommand, ValueEnum};
+use uo_proto::{SAY_BYTES_BOUND, SAY_BYTES_MAX};
 use uo_world::World;
 
 use crate::cluster::timing::Timing;
 use crate::database::{DatabaseArgs, SchemaArgs};
 use crate::identity::NodeName;
-use crate::limits::NAME_BYTES_MAX;
+use crate::limits::{NAME_BYTES_MAX, RELIABLE_LANE_MAX, RELIABLE_LANE_MAX_RANGE};
 use crate::peer::flags::{PeerArgs, PeerConfig, is_name};
 use crate::store::row::Role;
 use crate::store::scylla::Access;
@@ -67,6 +68,24 @@ pub struct Args {
         value_name = "N"
     )]
     limit_connections: usize,
+    /// Bytes of one `say`.
+    #[arg(
+        long,
+        env = "UO_LIMIT_SAY_BYTES",
+        default_value_t = SAY_BYTES_MAX as u32,
+        value_parser = clap::value_parser!(u32).range(1..=SAY_BYTES_BOUND as i64),
+        value_name = "N"
+    )]
+    limit_say_bytes: u32,
+    /// Reliable messages that wait for one connection, and that are kept for its resume.
+    #[arg(
+        long,
+        env = "UO_LIMIT_RELIABLE_LANE",
+        default_value_t = RELIABLE_LANE_MAX as u64,
+        value_parser = clap::value_parser!(u64).range(RELIABLE_LANE_MAX_RANGE),
+        value_name = "N"
+    )]
+    limit_reliable_lane: u64,
     /// Threads that tick regions when there is much to do; 0 is half the cores.
     #[arg(long, env = "UO_TICK_THREADS", default_value_t = 0, value_name = "N")]
     tick_threads: usize,
@@ -157,6 +176,10 @@ pub struct Config {
     pub log_format: LogFormat,
     /// Open connections, in all.
     pub connections_max: usize,
+    /// Bytes of one `say`.
+    pub say_bytes: u32,
+    /// Reliable messages that wait for one connection.
+    pub reliable_lane_max: usize,
     /// Threads of the tick pool, at least one.
     pub tick_threads: usize,
     /// The times that decide about rights; they fit together.
@@ -217,6 +240,8 @@ impl Config {
             world,
             log_format: args.log_format,
             connections_max: args.limit_connections,
+            say_bytes: args.limit_say_bytes,
+            reliable_lane_max: args.limit_reliable_lane as usize,
             tick_threads: match args.tick_threads {
                 0 => {
                     std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2))
@@ -266,6 +291,26 @@ mod tests {
         assert_eq!(config.listen.to_string(), "127.0.0.1:7777");
         assert_eq!(config.admin.to_string(), "127.0.0.1:7780");
         assert_eq!((config.world.seed(), config.world.size()), (7, 1024));
+    }
+
+    #[test]
+    fn limits_of_clients_have_bounds() {
+        let small = config(&["--store", "mem"]).expect("the defaults are good");
+        assert_eq!((small.say_bytes, small.reliable_lane_max), (256, 1_024));
+        let raised = ["--limit-say-bytes=4096", "--limit-reliable-lane=65536"];
+        let raised = config(&[&["--store=mem"], &raised[..]].concat()).expect("it is good");
+        assert_eq!(
+            (raised.say_bytes, raised.reliable_lane_max),
+            (4_096, 65_536)
+        );
+        for wrong in [
+            "--limit-say-bytes=0",
+            "--limit-say-bytes=4097",
+            "--limit-reliable-lane=255",
+            "--limit-reliable-lane=65537",
+        ] {
+            assert!(config(&["--store=mem", wrong]).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -75,11 +75,12 @@ pub const CLIENT_NUMBER_MAX: u64 = 1 << 53;
 pub const SESSION_ORDERS_MAX: usize = 256;
 /// Control messages queued for one connection.
 pub const CONTROL_LANE_MAX: usize = 128;
-/// Reliable messages queued for one connection.
+/// Reliable messages queued for one connection, and public ones kept for a resume at the same gateway, unless
+/// `UO_LIMIT_RELIABLE_LANE` says otherwise.
 pub const RELIABLE_LANE_MAX: usize = 1024;
-/// Public messages kept for a resume at the same gateway.
-pub const PUBLIC_KEPT_MAX: usize = 1024;
-/// And for how long.
+/// What it can say.
+pub const RELIABLE_LANE_MAX_RANGE: std::ops::RangeInclusive<u64> = 256..=65_536;
+/// How long public messages are kept for a resume.
 pub const PUBLIC_KEPT_MS: u64 = 60_000;
 /// How long a session lives without a connection.
 pub const SESSION_TTL_MS: u64 = 30 * 60_000;
@@ -310,7 +311,6 @@ const _: () = assert!(DRAINS_STOPPING_MAX < REGION_CLAIMS_MAX);
 const _: () = assert!(EVACUATE_MS + DRAIN_TIMEOUT_MS < STOP_MS);
 const _: () = assert!(HANDOFF_TIMEOUT_MS < DRAIN_TIMEOUT_MS && CAS_RETRY_MS < DRAIN_TIMEOUT_MS);
 const _: () = assert!(SLOW_OLDEST_MS < PUBLIC_KEPT_MS);
-const _: () = assert!(RELIABLE_LANE_MAX <= PUBLIC_KEPT_MAX);
 const _: () = assert!(TOKEN_STOCK_LOW < TOKEN_STOCK_MAX);
 const _: () = assert!(SNAPSHOT_WAIT_MS <= FEED_WAIT_MS && RETRY_MAX_MS <= ATTACH_WAIT_MS);
 const _: () = assert!(STORE_SPECULATE_MS * 3 < BEAT_TIMEOUT_MS);

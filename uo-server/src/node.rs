@@ -510,8 +510,9 @@ fn gateway_config(config: &Config, me: &Holder, gateways: Vec<String>) -> Gatewa
             messages_per_s: MESSAGES_PER_S,
             messages_burst: MESSAGES_BURST,
             message_bytes: CLIENT_MESSAGE_BYTES_MAX as u32,
-            say_bytes: uo_proto::validate::SAY_BYTES_MAX as u32,
+            say_bytes: config.say_bytes,
         },
+        reliable_lane_max: config.reliable_lane_max,
         seed: me.boot.0 as u64,
     }
 }

@@ -331,7 +331,7 @@ fn stir(shard: &mut Shard, names: &[String], dice: &mut Dice) {
         let _ = host.order(char_id, dice.below(1 << 40), &order);
         host.set_ack(char_id, dice.below(100));
         if dice.below(4) == 0 {
-            host.say(char_id, "well met");
+            host.say(char_id, "well met".into());
         }
     }
 }

@@ -92,7 +92,8 @@ impl GatewayCore {
             }
         }
         self.counters.logins += 1;
-        let session = Session::new(self.now, char_id, &login.name, 0, 0);
+        let lane_max = self.config.reliable_lane_max;
+        let session = Session::new(self.now, char_id, &login.name, (0, 0), lane_max);
         let key = self.sessions.insert(session);
         self.bind(conn, key);
         self.locate(key);
@@ -185,7 +186,14 @@ impl GatewayCore {
         }
         self.counters.resumes += 1;
         let (public, private) = (resume.last_seq, resume.last_private);
-        let mut session = Session::new(self.now, row.char_id, &row.name, public, private);
+        let lane_max = self.config.reliable_lane_max;
+        let mut session = Session::new(
+            self.now,
+            row.char_id,
+            &row.name,
+            (public, private),
+            lane_max,
+        );
         session.number = Some(row.number);
         let key = self.sessions.insert(session);
         self.sessions.adopt_token(key, token::hash(&resume.token));

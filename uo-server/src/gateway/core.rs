@@ -44,8 +44,10 @@ pub struct Config {
     pub gateways: Vec<String>,
     /// For `welcome`.
     pub spells: Vec<SpellInfo>,
-    /// For `welcome`; the shell enforces them.
+    /// For `welcome`; the shell enforces them, and the core what is said.
     pub limits: Limits,
+    /// Reliable messages queued for one connection, and public ones kept for a resume.
+    pub reliable_lane_max: usize,
     /// Seed of the jitter in retries.
     pub seed: u64,
 }

@@ -19,8 +19,8 @@ use super::fragment::PublicRecord;
 use super::frames::Frames;
 use crate::Millis;
 use crate::limits::{
-    CONTROL_LANE_MAX, PRIVATE_KEPT_MAX, PUBLIC_KEPT_MAX, PUBLIC_KEPT_MS, RELIABLE_LANE_MAX,
-    RELIABLE_WRITE_BYTES_MAX, SLOW_FULL_MS, SLOW_OLDEST_MS,
+    CONTROL_LANE_MAX, PRIVATE_KEPT_MAX, PUBLIC_KEPT_MS, RELIABLE_WRITE_BYTES_MAX, SLOW_FULL_MS,
+    SLOW_OLDEST_MS,
 };
 
 /// The lane of a connection cannot take more: close it.
@@ -89,14 +89,16 @@ pub struct Reliable {
     pinged: Option<u64>,
     saved: Option<Saved>,
     full_since: Option<Millis>,
+    /// So many messages may wait, and so many public ones are kept.
+    max: usize,
     /// When the present connection began: older messages have not waited for it longer than that.
     bound_at: Millis,
 }
 
 impl Reliable {
     /// Streams of a session of which the client has the public numbers up to `public` and the private ones up to
-    /// `private`.
-    pub fn new(public: u64, private: u64) -> Reliable {
+    /// `private`; `max` may wait, and as many public ones are kept.
+    pub fn new(public: u64, private: u64, max: usize) -> Reliable {
         Reliable {
             public: VecDeque::new(),
             next: public + 1,
@@ -109,6 +111,7 @@ impl Reliable {
             pinged: None,
             saved: None,
             full_since: None,
+            max,
             bound_at: 0,
         }
     }
@@ -140,7 +143,7 @@ impl Reliable {
     /// Adds a public message.
     pub fn push_public(&mut self, now: Millis, record: &Arc<PublicRecord>, is_bound: bool) {
         self.forget_old(now, !is_bound);
-        if self.public.len() >= PUBLIC_KEPT_MAX {
+        if self.public.len() >= self.max {
             self.public.pop_front();
             let first = self.next - self.public.len() as u64;
             if is_bound && self.written + 1 < first {
@@ -289,7 +292,7 @@ impl Reliable {
     }
 
     fn note_full(&mut self, now: Millis) {
-        if self.pending() < RELIABLE_LANE_MAX {
+        if self.pending() < self.max {
             self.full_since = None;
         } else if self.full_since.is_none() {
             self.full_since = Some(now);

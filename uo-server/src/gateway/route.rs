@@ -33,6 +33,15 @@ impl GatewayCore {
             let why = "that tile is not on the map";
             return self.refuse(conn, ErrorCode::Invalid, why, Some(seq));
         }
+        let said = match &order.order {
+            Order::Say { text } => text.len(),
+            _ => 0,
+        };
+        let say_bytes = self.config.limits.say_bytes;
+        if said > say_bytes as usize {
+            let why = format!("what is said here is 1 to {say_bytes} bytes");
+            return self.refuse(conn, ErrorCode::Invalid, &why, Some(seq));
+        }
         match self.sessions[key].orders.offer(order) {
             Offer::Taken => self.send_orders(key),
             Offer::Repeated => self.counters.orders_repeated += 1,

@@ -117,7 +117,13 @@ pub struct Session {
 
 impl Session {
     /// A session that begins now, for a client that has the public and private messages up to those numbers.
-    pub fn new(now: Millis, char_id: CharId, name: &str, last_seq: u64, last_private: u64) -> Self {
+    pub fn new(
+        now: Millis,
+        char_id: CharId,
+        name: &str,
+        (last_seq, last_private): (u64, u64),
+        lane_max: usize,
+    ) -> Self {
         Session {
             char_id,
             name: name.into(),
@@ -140,7 +146,7 @@ impl Session {
             orders: OrderWindow::default(),
             ack: 0,
             ack_told: 0,
-            reliable: Reliable::new(last_seq, last_private),
+            reliable: Reliable::new(last_seq, last_private, lane_max),
             sight: Sight::default(),
             needs: None,
             world_told: WorldStatus::Ok,

@@ -345,7 +345,10 @@ impl GatewayCore {
         }
         held.tick = delta.tick;
         self.counters.feeds_delta += 1;
-        self.pulse.fed(self.now, &from.node);
+        // Speech comes between the ticks, and belongs to no round.
+        if !delta.is_speech() {
+            self.pulse.fed(self.now, &from.node);
+        }
         self.note_removes(&delta.removes);
         if self.view.apply_delta(self.now, delta).is_err() {
             self.counters.feeds_gaps += 1;

@@ -382,7 +382,7 @@ pub struct FeedDelta {
     pub epoch: u64,
     /// The region's tick that this leads to.
     pub tick: u64,
-    /// The tick of the frame before it in this feed.
+    /// The tick of the frame before it in this feed; the same one if this is speech alone.
     pub base_tick: u64,
     /// New and changed entities.
     pub upserts: Vec<FeedEntity>,
@@ -392,4 +392,11 @@ pub struct FeedDelta {
     pub objects: Vec<ObjectState>,
     /// What happened, in order.
     pub events: Vec<FeedEvent>,
+}
+
+impl FeedDelta {
+    /// Whether it only tells, between two ticks, what was said.
+    pub fn is_speech(&self) -> bool {
+        self.tick == self.base_tick
+    }
 }

@@ -1,4 +1,4 @@
-//! A region's feed: what its subscribers are shown of it, a frame a tick at most.
+//! A region's feed: what its subscribers are shown of it, a frame a tick at most; and speech, which waits for no tick.
 //!
 //! The feed remembers what it showed last of every entity, whether or not anybody watches. A frame is the difference
 //! between that and what is true now, looked for only among the entities that were touched since. So all subscribers of
@@ -99,6 +99,34 @@ impl Feed {
     /// Something happened.
     pub fn event(&mut self, event: FeedEvent) {
         self.events.push(event);
+    }
+
+    /// Something was said. Who watches is told at once, in a frame that leads from a tick to the same one; but with the
+    /// next frame where something has to come before it: an event that waits, or the full state of a newcomer.
+    pub fn say(&mut self, event: FeedEvent) -> Vec<(NodeName, ToGateway)> {
+        if self.full_is_due || !self.events.is_empty() {
+            self.events.push(event);
+            return Vec::new();
+        }
+        let mut speech: BTreeMap<u64, Arc<FeedDelta>> = BTreeMap::new();
+        let shown = self.subscribers.iter();
+        let shown = shown.filter_map(|(node, last)| Some((node, (*last)?)));
+        let frame = |(node, tick): (&NodeName, u64)| {
+            let delta = speech.entry(tick).or_insert_with(|| {
+                Arc::new(FeedDelta {
+                    region: self.region,
+                    epoch: self.epoch,
+                    tick,
+                    base_tick: tick,
+                    upserts: Vec::new(),
+                    removes: Vec::new(),
+                    objects: Vec::new(),
+                    events: vec![event.clone()],
+                })
+            });
+            (node.clone(), ToGateway::FeedDelta(Arc::clone(delta)))
+        };
+        shown.map(frame).collect()
     }
 
     /// Whether [`Feed::frame`] would have something to look at.

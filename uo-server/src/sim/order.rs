@@ -172,7 +172,11 @@ impl SimCore {
             battle.set_ack(id, seq);
             match order {
                 Order::Say { text } if is_new_here => self.unsaid.push((id, text)),
-                Order::Say { text } => battle.say(id, &text),
+                Order::Say { text } => {
+                    for (node, frame) in battle.say_at_once(id, text) {
+                        self.send_gateway(node, frame);
+                    }
+                }
                 Order::Look { target } => match battle.look(target) {
                     Some(text) => self.tell(id, |private| {
                         ServerMsg::Looked(Looked {
@@ -213,7 +217,7 @@ impl SimCore {
             let region = self.characters.get(&id).map(|character| character.region);
             let slot = region.and_then(|region| self.slot_mut(region));
             if let Some(battle) = slot.and_then(|slot| slot.region.as_mut()) {
-                battle.say(id, &text);
+                battle.say(id, text);
             }
         }
     }

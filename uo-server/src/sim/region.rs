@@ -15,6 +15,7 @@ use super::tick::TickOutput;
 use super::walk::{Walk, ends_walk};
 use super::{look, pin};
 use crate::identity::NodeName;
+use crate::peer::ToGateway;
 use crate::peer::message::{FeedEvent, PublicEvent};
 
 /// A region under a lease. It touches nothing but itself, so that many can be stepped at once.
@@ -279,21 +280,32 @@ impl Region {
         }
     }
 
-    /// Lets a character say something to everyone around.
-    pub fn say(&mut self, char_id: CharId, text: &str) {
+    /// Lets a character say something to everyone around, with the next frame.
+    pub fn say(&mut self, char_id: CharId, text: String) {
+        if let Some(event) = self.speech(char_id, text) {
+            self.feed.event(event);
+        }
+    }
+
+    /// The same at once: frames for its subscribers, to be sent now.
+    pub fn say_at_once(&mut self, char_id: CharId, text: String) -> Vec<(NodeName, ToGateway)> {
+        self.speech(char_id, text)
+            .map(|event| self.feed.say(event))
+            .unwrap_or_default()
+    }
+
+    fn speech(&self, char_id: CharId, text: String) -> Option<FeedEvent> {
         let id = char_id.entity();
-        let (Some(at), Some(info)) = (self.battle.pos(id), self.battle.info(id)) else {
-            return;
-        };
-        self.feed.event(FeedEvent {
-            at,
+        let name = self.battle.info(id)?.name;
+        Some(FeedEvent {
+            at: self.battle.pos(id)?,
             also: None,
             what: PublicEvent::Said(Speech {
                 char_id,
-                name: info.name,
-                text: text.to_owned(),
+                name,
+                text,
             }),
-        });
+        })
     }
 
     /// What one sees who looks at `target`, in a sentence; none if it is not to be seen from here.

@@ -185,6 +185,7 @@ impl Shard {
                 message_bytes: 4096,
                 say_bytes: 256,
             },
+            reliable_lane_max: uo_server::limits::RELIABLE_LANE_MAX,
             seed: self.dice.next(),
         });
         let config = self.cluster_config(&me, Role::Gateway);

@@ -41,6 +41,25 @@ fn replayed_and_misnumbered_orders_go_nowhere() {
 }
 
 #[test]
+fn what_is_said_has_the_length_that_was_told() {
+    let mut rig = Rig::new();
+    rig.place("ann", 100, 100);
+    let conn = rig.enter("ann");
+    let say = |bytes| Order::Say {
+        text: "é".repeat(bytes / 2),
+    };
+    rig.client(conn).take_got();
+    rig.order(conn, 1, say(258));
+    let refused = rig.client(conn).take_got();
+    let [ServerMsg::Error(error)] = &refused[..] else {
+        panic!("an error, not {refused:?}");
+    };
+    assert_eq!((error.code, error.seq), (ErrorCode::Invalid, Some(1)));
+    rig.order(conn, 1, say(256));
+    assert_eq!(rig.orders_sent(), [1]);
+}
+
+#[test]
 fn acknowledged_orders_are_forgotten_and_the_client_is_told() {
     let mut rig = Rig::new();
     let ann = rig.place("ann", 100, 100);

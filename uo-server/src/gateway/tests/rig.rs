@@ -158,6 +158,7 @@ impl Rig {
                 message_bytes: 65_536,
                 say_bytes: 256,
             },
+            reliable_lane_max: crate::limits::RELIABLE_LANE_MAX,
             seed: 1,
         };
         let row = |_| ClaimRow {
@@ -452,6 +453,22 @@ impl Rig {
                 .collect(),
             events: Vec::new(),
         }
+    }
+
+    /// Between two ticks, the sim tells what was said.
+    pub fn speak(&mut self, event: FeedEvent) {
+        let region = self.world.region_at(event.at);
+        let tick = self.watched[&region];
+        self.peer(ToGateway::FeedDelta(Arc::new(FeedDelta {
+            region,
+            epoch: 1,
+            tick,
+            base_tick: tick,
+            upserts: Vec::new(),
+            removes: Vec::new(),
+            objects: Vec::new(),
+            events: vec![event],
+        })));
     }
 
     /// 50 ms pass, and the sim sends what changed.

@@ -7,7 +7,7 @@ use uo_proto::{
 use super::rig::Rig;
 use crate::gateway::core::ConnId;
 use crate::limits::{
-    PRIVATE_ASKS_MAX, PUBLIC_KEPT_MAX, PUBLIC_KEPT_MS, SLOW_FULL_MS, SLOW_OLDEST_MS,
+    PRIVATE_ASKS_MAX, PUBLIC_KEPT_MS, RELIABLE_LANE_MAX, SLOW_FULL_MS, SLOW_OLDEST_MS,
 };
 use crate::peer::message::{FeedEvent, PublicEvent};
 use crate::peer::{ToGateway, ToSim};
@@ -104,7 +104,7 @@ fn what_is_too_old_or_too_much_is_counted_as_missed() {
 
     let token = rig.client(conn).token.clone();
     rig.drop_client(conn);
-    rig.events = vec![swing(100, 100); PUBLIC_KEPT_MAX + 10];
+    rig.events = vec![swing(100, 100); RELIABLE_LANE_MAX + 10];
     rig.tick();
     let conn = rig.resume(&token, 3, 0);
     rig.tick();
@@ -112,7 +112,7 @@ fn what_is_too_old_or_too_much_is_counted_as_missed() {
         missed(&mut rig, conn),
         (Some(MissedCount::Count(10)), Some(14))
     );
-    assert_eq!(numbers(&mut rig, conn).len(), PUBLIC_KEPT_MAX);
+    assert_eq!(numbers(&mut rig, conn).len(), RELIABLE_LANE_MAX);
 
     // A client that claims to have seen what was never sent harms only its own numbers.
     let token = rig.client(conn).token.clone();
@@ -120,6 +120,26 @@ fn what_is_too_old_or_too_much_is_counted_as_missed() {
     rig.events = vec![swing(100, 100)];
     rig.tick();
     assert_eq!(missed(&mut rig, conn).0, Some(MissedCount::Unknown));
+}
+
+/// Red when speech is waited for until the end of a round, and when it breaks the chain of a feed's frames.
+#[test]
+fn speech_between_two_ticks_is_told_at_once_and_begins_no_round() {
+    let mut rig = Rig::new();
+    rig.place("ann", 100, 100);
+    let conn = rig.enter("ann");
+    rig.tick();
+    rig.client(conn).take_got();
+    let flushes = rig.core.counters().flushes;
+    rig.speak(said(100, 100));
+    rig.speak(said(101, 100));
+    assert_eq!(numbers(&mut rig, conn), [1, 2]);
+    rig.pass(crate::limits::FLUSH_WAIT_MS + 1);
+    assert_eq!(rig.core.counters().flushes, flushes);
+    rig.events = vec![swing(100, 100)];
+    rig.tick();
+    assert_eq!(numbers(&mut rig, conn), [3]);
+    assert_eq!(rig.core.counters().feeds_gaps, 0);
 }
 
 #[test]
@@ -150,7 +170,7 @@ fn a_slow_reader_gets_everything_in_order_or_is_closed() {
     rig.client(conn).is_deaf = true;
     rig.events = vec![swing(100, 100); 1];
     rig.tick();
-    rig.events = vec![swing(100, 100); PUBLIC_KEPT_MAX];
+    rig.events = vec![swing(100, 100); RELIABLE_LANE_MAX];
     rig.tick();
     rig.pass(SLOW_FULL_MS + 1_000);
     assert_eq!(rig.client(conn).closed, Some(close::SLOW_CONSUMER));

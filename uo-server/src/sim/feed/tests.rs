@@ -70,7 +70,7 @@ impl Watcher {
             }
             ToGateway::FeedDelta(delta) => {
                 assert_eq!(self.tick, Some(delta.base_tick), "a gap in the feed");
-                assert!(delta.tick > delta.base_tick);
+                assert!(delta.tick > delta.base_tick || delta.is_speech());
                 for (id, number) in &delta.removes {
                     let (current, _) = self.entities.remove(id).expect("shown before");
                     assert_eq!(current.number, *number);
@@ -132,6 +132,7 @@ enum Act {
         hits: u16,
     },
     Say,
+    SayAtOnce,
     Subscribe {
         node: u8,
     },
@@ -149,6 +150,7 @@ fn act() -> impl Strategy<Value = Act> {
         1 => (0..4u64).prop_map(|id| Act::Touch { id }),
         1 => (0..3u32, 0..9u16).prop_map(|(index, hits)| Act::Break { index, hits }),
         1 => Just(Act::Say),
+        2 => Just(Act::SayAtOnce),
         1 => (0..3u8).prop_map(|node| Act::Subscribe { node }),
         1 => (0..3u8).prop_map(|node| Act::Unsubscribe { node }),
         5 => Just(Act::Tick),
@@ -167,9 +169,17 @@ fn line(number: usize) -> FeedEvent {
     }
 }
 
+/// Which line it is.
+fn number(event: &FeedEvent) -> Option<usize> {
+    match &event.what {
+        PublicEvent::Said(speech) => speech.text.parse().ok(),
+        PublicEvent::Combat(_) => None,
+    }
+}
+
 proptest! {
     /// Red when `frame` forgets the newcomer's base, when `difference` does not give `info` to what comes back, and
-    /// when a removal of something that came and went within a tick is told.
+    /// when a removal of something that came and went within a tick is told; when `say` does not wait for an event before it.
     #[test]
     fn watchers_see_what_is_true(acts in proptest::collection::vec(act(), 0..120)) {
         let mut feed = Feed::new(REGION, 1);
@@ -210,6 +220,15 @@ proptest! {
                         *count += 1;
                     }
                 }
+                Act::SayAtOnce => {
+                    for (node, message) in feed.say(line(lines)) {
+                        watchers.get_mut(&node).expect("it subscribed").apply(&message);
+                    }
+                    lines += 1;
+                    for count in said.values_mut() {
+                        *count += 1;
+                    }
+                }
                 Act::Subscribe { node } => {
                     let node = NodeName::from(["a", "b", "c"][usize::from(node)]);
                     watchers.entry(node.clone()).or_default();
@@ -241,6 +260,7 @@ proptest! {
                         watcher.sees(&stage);
                         // A newcomer hears the whole tick in which it came.
                         prop_assert!(watcher.heard.len() >= said[node]);
+                        prop_assert!(watcher.heard.is_sorted_by_key(number));
                         let mut heard = watcher.heard.clone();
                         heard.dedup();
                         prop_assert_eq!(&heard, &watcher.heard);
@@ -249,6 +269,22 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn speech_waits_for_no_tick_and_leads_to_none() {
+    let (mut feed, stage, mut frames) = (Feed::new(REGION, 1), Stage::default(), Vec::new());
+    feed.subscribe("gw".into());
+    assert!(feed.say(line(0)).is_empty(), "a full state comes first");
+    feed.frame(1, &stage, &mut frames);
+    assert_eq!(frames.len(), 1);
+    let told = feed.say(line(1));
+    let [(_, ToGateway::FeedDelta(delta))] = &told[..] else {
+        panic!("{told:?}");
+    };
+    assert!(delta.is_speech());
+    assert_eq!((delta.base_tick, delta.events.len()), (1, 1));
+    assert!(!feed.is_pending());
 }
 
 #[test]

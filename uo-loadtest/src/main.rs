@@ -5,6 +5,7 @@
 //! - [`scenario`]: a cluster, bots, chaos, and whether everything held that must hold;
 //! - [`chaos`]: what is done to it; [`cluster`]: clusters that are started here;
 //! - [`capacity`]: how many sessions one server carries, and what each costs;
+//! - [`ledger`]: everything that is said is heard by everybody, once and in order;
 //! - [`crash`]: kills a server under load and holds it to its promises; [`proof`]: what was promised;
 //! - [`report`]: what a run comes to, as `report.json`, and what people read of it;
 //! - [`inproc`]: a whole cluster in this process, to play on;
@@ -31,6 +32,7 @@ mod http;
 mod inproc;
 mod interrupt;
 mod judge;
+mod ledger;
 mod node;
 mod outage;
 mod proof;
@@ -58,6 +60,8 @@ enum Command {
     Swarm(swarm::Arguments),
     /// Finds how many wandering sessions a server carries, and what each costs.
     Capacity(capacity::Arguments),
+    /// Clients in one place talk, and every line must come to each of them exactly once and in order.
+    Ledger(ledger::Arguments),
     /// Kills a server under load, again and again, and checks what it had promised.
     Crash(crash::Arguments),
     /// A cluster, bots, chaos, and whether everything held that must hold.
@@ -76,6 +80,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Swarm(arguments) => swarm::run(arguments),
         Command::Capacity(arguments) => capacity::run(arguments),
+        Command::Ledger(arguments) => ledger::run(arguments),
         Command::Crash(arguments) => crash::run(arguments),
         Command::Scenario(arguments) => scenario::run(arguments),
         Command::Failover(arguments) => failover::run(arguments),

@@ -2,6 +2,8 @@
 // Each test binary uses a part of it.
 #![allow(dead_code)]
 
+pub mod relay;
+
 use std::future::Future;
 use std::time::Duration;
 

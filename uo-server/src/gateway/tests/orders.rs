@@ -45,7 +45,7 @@ fn what_is_said_has_the_length_that_was_told() {
     let mut rig = Rig::new();
     rig.place("ann", 100, 100);
     let conn = rig.enter("ann");
-    let say = |bytes| Order::Say {
+    let say = |bytes: usize| Order::Say {
         text: "é".repeat(bytes / 2),
     };
     rig.client(conn).take_got();

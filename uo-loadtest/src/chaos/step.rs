@@ -99,6 +99,13 @@ impl What {
 }
 
 impl Step {
+    /// What is done to whom, without the time: `kill:sim-3`.
+    pub fn deed(&self) -> String {
+        let text = self.to_string();
+        let deed = text.split_once(':').map(|(_, deed)| deed.to_owned());
+        deed.unwrap_or(text)
+    }
+
     /// Whether it moves regions from one node to another in order.
     pub fn is_drain(&self) -> bool {
         let is_sim = |node: &String| !node.starts_with("gw-") && !node.starts_with("db-");
@@ -184,6 +191,7 @@ mod tests {
         ] {
             let step: Step = text.parse().expect(text);
             assert_eq!(step.to_string(), text);
+            assert!(text.ends_with(&format!(":{}", step.deed())));
         }
     }
 

@@ -141,7 +141,7 @@ impl Course {
         }
         self.done.push(Done {
             at_ms,
-            step: step.to_string(),
+            step: step.deed(),
             outcome,
         });
     }

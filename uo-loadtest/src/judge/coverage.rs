@@ -1,6 +1,8 @@
 //! Every region is held, and held again in time after its holder was lost.
 //!
-//! A node holds what it showed last, as long as it answers; one that is known to be lost holds nothing from then on.
+//! A node holds what it showed last, as long as it answers; one that is known to be lost holds nothing from then on. While
+//! nobody holds anything, the world stands still as a whole, as it has to without its store, and there is nobody who could
+//! take a region: that time is not counted against it.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,6 +29,8 @@ pub struct Coverage {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Gap {
     since_ms: u64,
+    /// From when on somebody could have taken them.
+    could_ms: u64,
     /// A node was lost, rather than a region seen between two nodes.
     is_failover: bool,
     is_told: bool,
@@ -52,6 +56,7 @@ impl Coverage {
         if !held.is_empty() {
             let gap = self.gap.get_or_insert(Gap {
                 since_ms: at_ms,
+                could_ms: at_ms,
                 is_failover: true,
                 is_told: false,
             });
@@ -103,10 +108,14 @@ impl Coverage {
         }
         let gap = self.gap.get_or_insert(Gap {
             since_ms: now_ms,
+            could_ms: now_ms,
             is_failover: false,
             is_told: false,
         });
-        if gap.is_told || now_ms.saturating_sub(gap.since_ms) <= self.bar_ms {
+        if held.is_empty() {
+            gap.could_ms = now_ms;
+        }
+        if gap.is_told || now_ms.saturating_sub(gap.could_ms) <= self.bar_ms {
             return None;
         }
         gap.is_told = true;
@@ -169,6 +178,18 @@ mod tests {
             "2 of 3 regions are held 4000 ms after the fault"
         );
         assert_eq!(coverage.judge(&sample(1, 5_100, &[1, 3])), None);
+    }
+
+    #[test]
+    fn a_world_that_stands_still_has_its_time_once_it_goes_on() {
+        let mut coverage = whole();
+        for at_ms in [1_000, 9_000] {
+            for node in [0, 1] {
+                assert_eq!(coverage.judge(&sample(node, at_ms, &[])), None);
+            }
+        }
+        assert_eq!(coverage.judge(&sample(0, 12_000, &[1, 2])), None);
+        assert!(coverage.judge(&sample(0, 13_010, &[1, 2])).is_some());
     }
 
     #[test]

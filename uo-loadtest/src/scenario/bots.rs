@@ -98,6 +98,13 @@ impl Bots {
             .collect()
     }
 
+    /// Nobody is let in by anybody now: the time to come back begins anew.
+    pub fn excuse(&self, now_ms: u64) {
+        self.accounts
+            .iter()
+            .for_each(|account| account.lock().excuse(now_ms));
+    }
+
     /// Sessions that were lost so far.
     pub fn lost(&self) -> Vec<Violation> {
         let lost = |account: &Shared| {

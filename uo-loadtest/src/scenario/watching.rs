@@ -59,6 +59,7 @@ pub struct Watching {
     who: Watch,
     meters: admin::Meters,
     latest: BTreeMap<usize, Sample>,
+    had_gateway: bool,
     fences: BTreeMap<String, u64>,
     counted: Counted,
     reading: Reading,
@@ -111,6 +112,7 @@ impl Watching {
             who: Watch::begin(&admins, "/state?characters", SECOND, began)?,
             meters: admin::Meters::begin(&admins, SECOND)?,
             latest: BTreeMap::new(),
+            had_gateway: true,
             fences: BTreeMap::new(),
             counted: Counted::now(&bots.tally),
             names,
@@ -217,6 +219,12 @@ impl Watching {
         let looks: BTreeMap<String, Look> = answers
             .filter_map(|sample| Some((self.names[sample.node].clone(), sample.look.ok()?)))
             .collect();
+        // A look may come a little late; twice in a row, there is nobody to come back to.
+        let has_gateway = looks.keys().any(|name| !name.starts_with("sim-"));
+        if !has_gateway && !self.had_gateway {
+            self.bots.excuse(now_ms);
+        }
+        self.had_gateway = has_gateway;
         let expected = self.bots.expected();
         let violations = self.rounds.judge(now_ms, &looks, &expected);
         self.note(violations);

@@ -94,6 +94,13 @@ impl Account {
         })
     }
 
+    /// There is nobody to come back to: the time begins anew.
+    pub fn excuse(&mut self, now_ms: u64) {
+        if self.away_since_ms.is_some() {
+            self.away_since_ms = Some(now_ms);
+        }
+    }
+
     fn event(&mut self, now_ms: u64, event: &Event, world: &LocalWorld) {
         // Its gateway may be lost, and its sim not: then it plays on while it is away.
         self.proof.event(now_ms, event, world, None);
@@ -337,6 +344,9 @@ mod tests {
         assert_eq!(account.overdue(100 + BACK_WITHIN_MS), None);
         assert!(account.overdue(101 + BACK_WITHIN_MS).is_some());
         assert_eq!(account.overdue(102 + BACK_WITHIN_MS), None);
+        account.event(150_000, &gone, &world);
+        account.excuse(200_000);
+        assert_eq!(account.overdue(200_000), None);
         account.event(200_000, &Event::Stopped(StopReason::Superseded), &world);
         assert_eq!(account.lost, ["the character was opened elsewhere"]);
     }

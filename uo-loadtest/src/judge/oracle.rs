@@ -226,7 +226,7 @@ impl fmt::Display for Wrong {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use uo_proto::{Action, Dir};
+    use uo_proto::{Action, Dir, ObjectKind, RegionId};
 
     use super::*;
 
@@ -295,7 +295,16 @@ mod tests {
 
     #[test]
     fn objects_are_compared_like_people() {
-        let object = json!({"key": ObjectKey::new(uo_proto::RegionId(0), 4), "kind": "tree", "x": 22, "y": 5, "hits": 1, "hits_max": 9});
+        let object = ObjectState {
+            key: ObjectKey::new(RegionId(0), 4),
+            kind: ObjectKind::Tree,
+            x: 22,
+            y: 5,
+            edge: None,
+            hits: 1,
+            active: false,
+            gone: false,
+        };
         let page = |objects: Value| json!({"sim": {"regions": [{"players": [{"id": 1, "state": state(1, 20)}], "mobs": [], "objects": objects}]}});
         let all = Truth::of(&[page(json!([object]))]).expect("it is read");
         assert!(wrong(&all, &all, &[state(1, 20)])[0].contains("does not see object"));

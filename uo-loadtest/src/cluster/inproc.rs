@@ -21,6 +21,8 @@ use uo_server::store::row::Role;
 use super::Shape;
 use crate::node::ports::free_address;
 
+/// How long the tasks of a node that ends may take.
+const END_WITHIN: Duration = Duration::from_secs(2);
 /// From the first port to the first admin port.
 const ADMIN_OFFSET: u16 = 100;
 
@@ -51,6 +53,17 @@ impl Home {
         work: impl Future<Output = T> + Send + 'static,
     ) -> JoinHandle<T> {
         self.0.as_ref().expect("it is not dropped yet").spawn(work)
+    }
+}
+
+impl Home {
+    /// Ends everything on it, and waits until that is so: whoever is started next takes the same ports.
+    async fn end(mut self) -> anyhow::Result<()> {
+        if let Some(runtime) = self.0.take() {
+            let ending = tokio::task::spawn_blocking(move || runtime.shutdown_timeout(END_WITHIN));
+            ending.await?;
+        }
+        Ok(())
     }
 }
 
@@ -141,7 +154,7 @@ impl Nodes {
     /// Ends a node without a word: its sockets are cut, its threads stop where they are.
     pub async fn kill(&mut self, name: &str) -> anyhow::Result<()> {
         let Running { node, home } = self.take(name)?;
-        drop(home);
+        home.end().await?;
         node.crash().await;
         Ok(())
     }
@@ -150,6 +163,7 @@ impl Nodes {
     pub async fn stop(&mut self, name: &str) -> anyhow::Result<()> {
         let Running { node, home } = self.take(name)?;
         let stopped = home.spawn(node.stop()).await?;
+        home.end().await?;
         stopped.with_context(|| format!("the stop of {name}"))
     }
 

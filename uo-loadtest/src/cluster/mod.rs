@@ -79,7 +79,7 @@ pub struct Stopped {
 
 enum Nodes {
     Inproc(inproc::Nodes),
-    Processes(processes::Nodes),
+    Processes(Box<processes::Nodes>),
 }
 
 impl Cluster {
@@ -96,7 +96,7 @@ impl Cluster {
     pub async fn processes(shape: Shape, setup: processes::Setup) -> anyhow::Result<Cluster> {
         Ok(Cluster {
             shape,
-            nodes: Nodes::Processes(processes::Nodes::new(shape, setup).await?),
+            nodes: Nodes::Processes(Box::new(processes::Nodes::new(shape, setup).await?)),
             stops: Vec::new(),
         })
     }

@@ -71,6 +71,8 @@ pub(super) struct Subscription {
     holder: Option<Holder>,
     epoch: u64,
     tick: u64,
+    /// Frames of speech that its feed had, as of the newest frame.
+    spoken: u64,
     stage: Stage,
     tries: u32,
 }
@@ -135,6 +137,7 @@ impl GatewayCore {
             holder: None,
             epoch: 0,
             tick: 0,
+            spoken: 0,
             stage: Stage::Waiting(self.now),
             tries: 0,
         };
@@ -314,7 +317,7 @@ impl GatewayCore {
         self.pulse.fed(self.now, &from.node);
         held.holder = Some(from);
         held.epoch = full.epoch;
-        held.tick = full.tick;
+        (held.tick, held.spoken) = (full.tick, full.spoken);
         held.stage = Stage::Fed;
         held.tries = 0;
         self.counters.feeds_full += 1;
@@ -338,12 +341,13 @@ impl GatewayCore {
         if held.stage != Stage::Fed {
             return;
         }
-        if delta.epoch != held.epoch || delta.base_tick != held.tick {
+        let follows = (held.tick, held.spoken) == (delta.base_tick, delta.base_spoken);
+        if delta.epoch != held.epoch || !follows {
             self.counters.feeds_gaps += 1;
             self.subscribe(delta.region, from);
             return;
         }
-        held.tick = delta.tick;
+        (held.tick, held.spoken) = (delta.tick, delta.spoken);
         self.counters.feeds_delta += 1;
         // Speech comes between the ticks, and belongs to no round.
         if !delta.is_speech() {

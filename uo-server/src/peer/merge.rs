@@ -60,7 +60,8 @@ fn merge_feeds(older: &mut ToGateway, newer: ToGateway) -> Merged<ToGateway> {
             *older = ToGateway::FeedFull(full);
         }
         (ToGateway::FeedFull(full), ToGateway::FeedDelta(delta)) if full.epoch == delta.epoch => {
-            if full.tick != delta.base_tick || !knows_all(full, &delta) {
+            let follows = (full.tick, full.spoken) == (delta.base_tick, delta.base_spoken);
+            if !follows || !knows_all(full, &delta) {
                 return Merged::Gap;
             }
             apply(Arc::make_mut(full), &delta);
@@ -68,7 +69,7 @@ fn merge_feeds(older: &mut ToGateway, newer: ToGateway) -> Merged<ToGateway> {
         (ToGateway::FeedDelta(first), ToGateway::FeedDelta(second))
             if first.epoch == second.epoch =>
         {
-            if first.tick != second.base_tick {
+            if (first.tick, first.spoken) != (second.base_tick, second.base_spoken) {
                 return Merged::Gap;
             }
             join(Arc::make_mut(first), &second);
@@ -156,7 +157,7 @@ fn apply(full: &mut FeedFull, delta: &FeedDelta) {
         .retain(|it| removed.binary_search(&it.state.id).is_err());
     set_objects(&mut full.objects, &delta.objects);
     follow(&mut full.events, &delta.events);
-    full.tick = delta.tick;
+    (full.tick, full.spoken) = (delta.tick, delta.spoken);
 }
 
 /// Makes of two deltas in a row one that leads from where the first begins to where the second ends.
@@ -185,7 +186,7 @@ fn join(first: &mut FeedDelta, second: &FeedDelta) {
     first.removes = removes.into_iter().collect();
     set_objects(&mut first.objects, &second.objects);
     follow(&mut first.events, &second.events);
-    first.tick = second.tick;
+    (first.tick, first.spoken) = (second.tick, second.spoken);
 }
 
 fn supersede(before: &mut FeedEntity, after: &FeedEntity) {

@@ -365,6 +365,9 @@ pub struct FeedFull {
     pub epoch: u64,
     /// The region's tick that this shows.
     pub tick: u64,
+    /// Frames of speech that this feed had before.
+    #[serde(default)]
+    pub spoken: u64,
     /// Everybody in its battle; `info` always given.
     pub entities: Vec<FeedEntity>,
     /// Every object that differs from the generated content.
@@ -384,6 +387,12 @@ pub struct FeedDelta {
     pub tick: u64,
     /// The tick of the frame before it in this feed; the same one if this is speech alone.
     pub base_tick: u64,
+    /// Frames of speech that this feed had, this one included: none is lost unnoticed, although it leads to no tick.
+    #[serde(default)]
+    pub spoken: u64,
+    /// And with the frame before it.
+    #[serde(default)]
+    pub base_spoken: u64,
     /// New and changed entities.
     pub upserts: Vec<FeedEntity>,
     /// Entities that left the battle, with the number they had.

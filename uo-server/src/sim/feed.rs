@@ -53,6 +53,8 @@ pub struct Feed {
     /// Who watches, and the tick of the last frame sent there; none: a full state is due.
     subscribers: BTreeMap<NodeName, Option<u64>>,
     full_is_due: bool,
+    /// Frames of speech so far.
+    spoken: u64,
 }
 
 impl Feed {
@@ -67,6 +69,7 @@ impl Feed {
             events: Vec::new(),
             subscribers: BTreeMap::new(),
             full_is_due: false,
+            spoken: 0,
         }
     }
 
@@ -108,6 +111,7 @@ impl Feed {
             self.events.push(event);
             return Vec::new();
         }
+        self.spoken += 1;
         let mut speech: BTreeMap<u64, Arc<FeedDelta>> = BTreeMap::new();
         let shown = self.subscribers.iter();
         let shown = shown.filter_map(|(node, last)| Some((node, (*last)?)));
@@ -118,6 +122,8 @@ impl Feed {
                     epoch: self.epoch,
                     tick,
                     base_tick: tick,
+                    spoken: self.spoken,
+                    base_spoken: self.spoken - 1,
                     upserts: Vec::new(),
                     removes: Vec::new(),
                     objects: Vec::new(),
@@ -203,6 +209,8 @@ impl Feed {
             epoch: self.epoch,
             tick,
             base_tick: 0,
+            spoken: self.spoken,
+            base_spoken: self.spoken,
             upserts,
             removes,
             objects: std::mem::take(&mut self.objects).into_values().collect(),
@@ -215,6 +223,7 @@ impl Feed {
             region: self.region,
             epoch: self.epoch,
             tick,
+            spoken: self.spoken,
             entities: self
                 .shown
                 .values()

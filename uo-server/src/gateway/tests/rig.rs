@@ -114,6 +114,8 @@ pub struct Rig {
     /// Instead of an answer to the next attach.
     pub refusals: Vec<AttachRefusal>,
     pub is_stopped: bool,
+    /// Frames of speech that each feed had.
+    pub spoken: u64,
     fulls_due: BTreeSet<RegionId>,
     pub watched: BTreeMap<RegionId, u64>,
     changed: BTreeMap<RegionId, Changed>,
@@ -184,6 +186,7 @@ impl Rig {
             answers: true,
             refusals: Vec::new(),
             is_stopped: false,
+            spoken: 0,
             fulls_due: BTreeSet::new(),
             watched: BTreeMap::new(),
             changed: BTreeMap::new(),
@@ -442,6 +445,7 @@ impl Rig {
             region,
             epoch: 1,
             tick: self.tick,
+            spoken: self.spoken,
             entities: here
                 .filter_map(|body| self.feed_entity(body.state.id))
                 .collect(),
@@ -459,11 +463,14 @@ impl Rig {
     pub fn speak(&mut self, event: FeedEvent) {
         let region = self.world.region_at(event.at);
         let tick = self.watched[&region];
+        self.spoken += 1;
         self.peer(ToGateway::FeedDelta(Arc::new(FeedDelta {
             region,
             epoch: 1,
             tick,
             base_tick: tick,
+            spoken: self.spoken,
+            base_spoken: self.spoken - 1,
             upserts: Vec::new(),
             removes: Vec::new(),
             objects: Vec::new(),
@@ -511,6 +518,8 @@ impl Rig {
                 epoch: 1,
                 tick: self.tick,
                 base_tick,
+                spoken: self.spoken,
+                base_spoken: self.spoken,
                 upserts: Vec::new(),
                 removes,
                 objects,

@@ -142,6 +142,23 @@ fn speech_between_two_ticks_is_told_at_once_and_begins_no_round() {
     assert_eq!(rig.core.counters().feeds_gaps, 0);
 }
 
+/// Red when nothing but ticks is counted: speech leads to none, and what was lost would never be missed.
+#[test]
+fn speech_that_is_lost_is_a_gap() {
+    let mut rig = Rig::new();
+    rig.place("ann", 100, 100);
+    rig.enter("ann");
+    rig.tick();
+    rig.speak(said(100, 100));
+    assert_eq!(rig.core.counters().feeds_gaps, 0);
+    rig.spoken += 1;
+    rig.sent.clear();
+    rig.speak(said(101, 100));
+    assert_eq!(rig.core.counters().feeds_gaps, 1);
+    let asks = |message: &ToSim| matches!(message, ToSim::Subscribe { .. });
+    assert!(rig.sent.iter().any(asks), "a full state repairs it");
+}
+
 #[test]
 fn a_slow_reader_gets_everything_in_order_or_is_closed() {
     let mut rig = Rig::new();

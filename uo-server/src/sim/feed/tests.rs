@@ -51,6 +51,7 @@ fn state(id: EntityId, x: u16) -> EntityState {
 #[derive(Default)]
 struct Watcher {
     tick: Option<u64>,
+    spoken: u64,
     entities: BTreeMap<EntityId, (Current, EntityInfo)>,
     objects: BTreeMap<ObjectKey, ObjectState>,
     heard: Vec<FeedEvent>,
@@ -67,9 +68,12 @@ impl Watcher {
                 self.objects = full.objects.iter().map(|o| (o.key, *o)).collect();
                 self.heard.extend(full.events.iter().cloned());
                 self.tick = Some(full.tick);
+                self.spoken = full.spoken;
             }
             ToGateway::FeedDelta(delta) => {
                 assert_eq!(self.tick, Some(delta.base_tick), "a gap in the feed");
+                assert_eq!(self.spoken, delta.base_spoken, "speech is missing");
+                self.spoken = delta.spoken;
                 assert!(delta.tick > delta.base_tick || delta.is_speech());
                 for (id, number) in &delta.removes {
                     let (current, _) = self.entities.remove(id).expect("shown before");

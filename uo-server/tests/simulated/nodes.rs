@@ -11,7 +11,7 @@ use uo_server::identity::{BootId, Holder, NodeName};
 use uo_server::planted::PlantedBug;
 use uo_server::sim::core::{SimConfig, SimCore};
 use uo_server::sim::member::{self, Member};
-use uo_server::store::row::Role;
+use uo_server::store::row::{NodeState, Role};
 use uo_server::store::{Life, Reply, Request};
 
 use super::node::{Machine, Node, SIMS_MAX};
@@ -83,6 +83,13 @@ impl Shard {
             Node::Sim(index) => self.sims[index].as_ref().map(|sim| sim.me().boot),
             Node::Gateway(index) => self.gateways[index].as_ref().map(|it| it.me.boot),
         }
+    }
+
+    /// What a sim says of itself.
+    pub(super) fn state(&self, node: Node) -> Option<NodeState> {
+        let Node::Sim(index) = node else { return None };
+        let sim = self.sims[index].as_ref()?;
+        Some(sim.member.cluster_core().observe().state)
     }
 
     /// What a node's clock shows.

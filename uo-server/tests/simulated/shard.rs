@@ -12,6 +12,7 @@ use uo_server::identity::{BootId, Holder};
 use uo_server::peer::Message;
 use uo_server::planted::Planted;
 use uo_server::store::Right;
+use uo_server::store::row::NodeState;
 use uo_world::World;
 
 use super::client::Client;
@@ -342,7 +343,9 @@ impl Shard {
             return Ok(()); // Its process has ended.
         };
         let is_excused = self.now < self.machines[&node].excused_until;
-        if node == by || is_excused || !self.has_good_store {
+        // A process that finds another of its name says that it ends, and then anybody may say so for it.
+        let ends = self.state(node) == Some(NodeState::Done);
+        if node == by || is_excused || ends || !self.has_good_store {
             return Ok(());
         }
         Err(format!(

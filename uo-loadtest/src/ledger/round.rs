@@ -44,6 +44,7 @@ pub struct Outcome {
     latency_us: Histogram<u64>,
     under_way_max: i64,
     refused: u64,
+    held: u64,
     late_max: Duration,
     evicted: u64,
     troubles: BTreeMap<String, u64>,
@@ -105,6 +106,7 @@ impl Outcome {
             latency_us: histogram(),
             under_way_max: 0,
             refused: 0,
+            held: 0,
             late_max: Duration::ZERO,
             evicted: 0,
             troubles: BTreeMap::new(),
@@ -119,6 +121,7 @@ impl Outcome {
         self.latency_us += heard.latency_us;
         self.under_way_max = self.under_way_max.max(heard.under_way_max);
         self.refused += heard.refused;
+        self.held += heard.held;
         self.late_max = self.late_max.max(heard.late_max);
         self.evicted += heard.evicted;
         for (what, times) in heard.troubles {
@@ -168,7 +171,7 @@ impl Outcome {
         });
         println!(
             "{:<7} {:>2} clients {:>3}/s: {} in {:.3} s, {:.0} deliveries/s, p50 {} p95 {} p99 {} max {} ms; \
-             {} under way at most, {:.1} ms behind{server}",
+             {} under way at most, {} held, {:.1} ms behind{server}",
             name(self.plan.encoding),
             self.clients,
             self.plan.rate,
@@ -184,6 +187,7 @@ impl Outcome {
             ms(0.99),
             ms(1.0),
             self.under_way_max,
+            self.held,
             self.late_max.as_secs_f64() * 1e3,
         );
         if !self.is_exact() {
@@ -233,6 +237,7 @@ impl Outcome {
             },
             "backpressure": {
                 "under_way_max": self.under_way_max,
+                "held": self.held,
                 "refused": self.refused,
                 "late_ms_max": self.late_max.as_secs_f64() * 1e3,
             },

@@ -8,7 +8,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use uo_proto::{CharId, Order, ServerMsg};
-use uo_sdk::{Client, Event, Options};
+use uo_sdk::{Client, Event, Options, SendError};
 
 use super::book::{Balance, Book};
 use super::line::{Form, Line};
@@ -62,8 +62,10 @@ pub struct Heard {
     pub last: Instant,
     /// Most deliveries that were on their way at once, as far as this client saw.
     pub under_way_max: i64,
-    /// Lines that its own client, or the server, would not take.
+    /// Lines that the server, or its own client for good, would not take.
     pub refused: u64,
+    /// How often a line had to wait because too many were not acknowledged.
+    pub held: u64,
     /// How late it was with a line, at most.
     pub late_max: Duration,
     /// How often its connection was lost.
@@ -80,6 +82,7 @@ impl Heard {
             last: Instant::now(),
             under_way_max: 0,
             refused: 0,
+            held: 0,
             late_max: Duration::ZERO,
             evicted: 0,
             troubles: BTreeMap::new(),
@@ -139,20 +142,23 @@ impl Talker {
         let mut heard = Heard::new();
         let mut book = Book::new(script.speakers.len(), script.lines);
         let mut said = 0;
+        let mut is_held = false;
         while !(said == script.lines && book.is_full()) {
             let line = Line {
                 sender: self.number,
                 number: said,
             };
-            let due = (said < script.lines).then(|| script.due(line));
+            // A line that is held waits for news from the server.
+            let is_due = said < script.lines && !is_held;
+            let due = is_due.then(|| script.due(line));
             let now = Instant::now();
             let end = script.end.min(script.said_by.max(heard.last) + QUIET);
             if now >= end {
                 break;
             }
             if let Some(due) = due.filter(|&due| due <= now) {
-                self.say(&script, line, now - due, &mut heard);
-                said += 1;
+                is_held = !self.say(&script, line, now - due, &mut heard);
+                said += u64::from(!is_held);
                 continue;
             }
             let wait = due.map_or(end, |due| due.min(end));
@@ -160,6 +166,7 @@ impl Talker {
             tokio::select! {
                 biased;
                 event = self.client.next() => {
+                    is_held = false;
                     self.hear(&script, &event, &mut book, &mut heard);
                 }
                 () = sleep_until(wait) => {}
@@ -174,7 +181,8 @@ impl Talker {
         while timeout_at(until, self.client.next()).await.is_ok() {}
     }
 
-    fn say(&mut self, script: &Script, line: Line, late: Duration, heard: &mut Heard) {
+    /// Says a line; false if it has to wait.
+    fn say(&mut self, script: &Script, line: Line, late: Duration, heard: &mut Heard) -> bool {
         heard.late_max = heard.late_max.max(late);
         let text = script.form.write(line);
         match self.client.send(Order::Say { text }) {
@@ -183,11 +191,16 @@ impl Talker {
                 let before = script.under_way.fetch_add(listeners, Relaxed);
                 heard.under_way_max = heard.under_way_max.max(before + listeners);
             }
+            Err(SendError::Full) => {
+                heard.held += 1;
+                return false;
+            }
             Err(error) => {
                 heard.refused += 1;
                 heard.trouble(format!("a line was not sent: {error}"));
             }
         }
+        true
     }
 
     fn hear(&mut self, script: &Script, event: &Event, book: &mut Book, heard: &mut Heard) {

@@ -2,7 +2,7 @@
 //!
 //! Reading order:
 //! - this file: the arguments, and the course of a run;
-//! - [`book`]: the bookkeeping; [`line`]: what is said;
+//! - [`book`]: the bookkeeping; [`mod@line`]: what is said;
 //! - [`party`]: who takes part, within earshot of each other;
 //! - [`talker`]: one client; [`round`]: all of them for a while, and what came of it.
 

@@ -3,7 +3,7 @@
 //! Reading order:
 //! - [`run`]: the report, whose names are stable; [`figures`]: what its times are told by; [`series`]: every second of it;
 //! - [`bar`]: what a figure must not exceed;
-//! - [`text`]: what a person reads of it in a terminal;
+//! - [`mod@text`]: what a person reads of it in a terminal;
 //! - [`page`]: the same as a page with plots; [`charts`]: which plots; [`plot`]: how they are drawn.
 
 pub mod bar;

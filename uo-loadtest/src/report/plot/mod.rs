@@ -4,7 +4,7 @@
 //! - this file: what a plot shows;
 //! - [`scale`]: where a value is on an axis;
 //! - [`draw`]: the drawing;
-//! - [`strip`]: the marks above all plots, with their labels.
+//! - [`mod@strip`]: the marks above all plots, with their labels.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod draw;

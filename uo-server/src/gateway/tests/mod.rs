@@ -1,6 +1,7 @@
 //! The whole core, driven by inputs alone: a sim, a store and clients that do what the test says.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod client;
 mod feeds;
 mod gaps;
 mod locating;

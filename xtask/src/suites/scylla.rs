@@ -27,9 +27,10 @@ const TEST: [&str; 5] = [
     "scylla_contract",
 ];
 /// What a scenario runs. Unoptimised on a shared machine, a failover may take longer than its bar.
-const SCENARIO_BUILD: [&str; 6] = [
+const SCENARIO_BUILD: [&str; 7] = [
     "build",
     "--locked",
+    "--workspace",
     "--bin",
     "uo-server",
     "--bin",

@@ -33,7 +33,7 @@ pub struct Rounds {
     seen_ms: BTreeMap<CharId, u64>,
     /// Characters whose limbo was told.
     told: BTreeSet<CharId>,
-    /// How many rounds there were.
+    /// How many rounds there were in which any node answered.
     pub count: u64,
     /// What was seen twice in one round, and not in the next.
     pub transients: u64,
@@ -47,7 +47,7 @@ impl Rounds {
         looks: &BTreeMap<String, Look>,
         expected: &BTreeSet<CharId>,
     ) -> Vec<Violation> {
-        self.count += 1;
+        self.count += u64::from(!looks.is_empty());
         let acting: Vec<(&String, &Look)> =
             looks.iter().filter(|(_, look)| !look.is_fenced).collect();
         let mut now = regions_twice(&acting);

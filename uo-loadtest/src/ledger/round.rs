@@ -5,15 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use uo_proto::{CharId, Encoding};
 
-use super::book::Balance;
 use super::line::Form;
-use super::talker::{Heard, Script, Talker, histogram};
+use super::talker::{Heard, Script, Talker};
 
 /// From the call to the first line: everybody has begun to listen by then.
 const PRELUDE: Duration = Duration::from_millis(100);
@@ -38,16 +36,10 @@ pub struct Plan {
 pub struct Outcome {
     plan: Plan,
     clients: usize,
-    balance: Balance,
+    /// What all of them heard.
+    heard: Heard,
     /// From the moment when the first line was due to the last delivery.
     completion: Duration,
-    latency_us: Histogram<u64>,
-    under_way_max: i64,
-    refused: u64,
-    held: u64,
-    late_max: Duration,
-    evicted: u64,
-    troubles: BTreeMap<String, u64>,
     /// Memory of the server at the end, and processor time that it used; none where the system does not tell.
     server: Option<Usage>,
 }
@@ -86,49 +78,24 @@ pub async fn play(
         let script = script.clone();
         playing.spawn(async move { (number, talker.talk(script).await, talker) });
     }
-    let mut outcome = Outcome::new(plan, clients);
+    let mut heard = Heard::new();
     let mut back: BTreeMap<usize, Talker> = BTreeMap::new();
     while let Some(played) = playing.join_next().await {
-        let (number, heard, talker) = played?;
-        outcome.add(start, heard);
+        let (number, of_one, talker) = played?;
+        heard.add(of_one);
         back.insert(number, talker);
     }
+    let outcome = Outcome {
+        plan,
+        clients,
+        completion: heard.last.saturating_duration_since(start),
+        heard,
+        server: None,
+    };
     Ok((outcome, back.into_values().collect()))
 }
 
 impl Outcome {
-    fn new(plan: Plan, clients: usize) -> Outcome {
-        Outcome {
-            plan,
-            clients,
-            balance: Balance::default(),
-            completion: Duration::ZERO,
-            latency_us: histogram(),
-            under_way_max: 0,
-            refused: 0,
-            held: 0,
-            late_max: Duration::ZERO,
-            evicted: 0,
-            troubles: BTreeMap::new(),
-            server: None,
-        }
-    }
-
-    fn add(&mut self, start: Instant, heard: Heard) {
-        self.balance += heard.balance;
-        let took = heard.last.saturating_duration_since(start);
-        self.completion = self.completion.max(took);
-        self.latency_us += heard.latency_us;
-        self.under_way_max = self.under_way_max.max(heard.under_way_max);
-        self.refused += heard.refused;
-        self.held += heard.held;
-        self.late_max = self.late_max.max(heard.late_max);
-        self.evicted += heard.evicted;
-        for (what, times) in heard.troubles {
-            *self.troubles.entry(what).or_default() += times;
-        }
-    }
-
     /// What the server had and used, between two looks.
     pub fn used(&mut self, before: Option<Usage>, after: Option<Usage>) {
         self.server = before.zip(after).map(|(before, after)| Usage {
@@ -139,20 +106,20 @@ impl Outcome {
 
     /// Whether every line came to everybody once and in order, and nobody was cut off.
     pub fn is_exact(&self) -> bool {
-        self.balance.is_exact()
-            && self.evicted == 0
-            && self.refused == 0
-            && self.troubles.is_empty()
+        self.heard.balance.is_exact()
+            && self.heard.evicted == 0
+            && self.heard.refused == 0
+            && self.heard.troubles.is_empty()
     }
 
     fn latency_ms(&self, quantile: f64) -> Option<f64> {
-        let us = self.latency_us.value_at_quantile(quantile);
-        let us = us.min(self.latency_us.max());
-        (!self.latency_us.is_empty()).then_some(us as f64 / 1e3)
+        let us = self.heard.latency_us.value_at_quantile(quantile);
+        let us = us.min(self.heard.latency_us.max());
+        (!self.heard.latency_us.is_empty()).then_some(us as f64 / 1e3)
     }
 
     fn deliveries_per_s(&self) -> f64 {
-        self.balance.delivered as f64 / self.completion.as_secs_f64().max(1e-9)
+        self.heard.balance.delivered as f64 / self.completion.as_secs_f64().max(1e-9)
     }
 
     /// Tells people, in one line and one more for each trouble.
@@ -161,7 +128,7 @@ impl Outcome {
             self.latency_ms(quantile)
                 .map_or("-".into(), |ms| format!("{ms:.1}"))
         };
-        let balance = &self.balance;
+        let balance = &self.heard.balance;
         let server = self.server.map_or(String::new(), |server| {
             format!(
                 ", server {:.0} MiB and {:.2} s of CPU",
@@ -186,9 +153,9 @@ impl Outcome {
             ms(0.95),
             ms(0.99),
             ms(1.0),
-            self.under_way_max,
-            self.held,
-            self.late_max.as_secs_f64() * 1e3,
+            self.heard.under_way_max,
+            self.heard.held,
+            self.heard.late_max.as_secs_f64() * 1e3,
         );
         if !self.is_exact() {
             println!(
@@ -199,18 +166,18 @@ impl Outcome {
                 balance.doubled,
                 balance.disordered,
                 balance.unknown,
-                self.refused,
-                self.evicted
+                self.heard.refused,
+                self.heard.evicted
             );
         }
-        for (what, times) in &self.troubles {
+        for (what, times) in &self.heard.troubles {
             println!("        {times} x {what}");
         }
     }
 
     /// The same for programs.
     pub fn report(&self) -> Value {
-        let balance = &self.balance;
+        let balance = &self.heard.balance;
         json!({
             "encoding": name(self.plan.encoding),
             "clients": self.clients,
@@ -226,7 +193,7 @@ impl Outcome {
                 "disordered": balance.disordered,
                 "unknown": balance.unknown,
             },
-            "evicted": self.evicted,
+            "evicted": self.heard.evicted,
             "completion_s": self.completion.as_secs_f64(),
             "deliveries_per_s": self.deliveries_per_s(),
             "latency_ms": {
@@ -236,16 +203,16 @@ impl Outcome {
                 "max": self.latency_ms(1.0),
             },
             "backpressure": {
-                "under_way_max": self.under_way_max,
-                "held": self.held,
-                "refused": self.refused,
-                "late_ms_max": self.late_max.as_secs_f64() * 1e3,
+                "under_way_max": self.heard.under_way_max,
+                "held": self.heard.held,
+                "refused": self.heard.refused,
+                "late_ms_max": self.heard.late_max.as_secs_f64() * 1e3,
             },
             "server": self.server.map(|server| json!({
                 "rss_bytes": server.resident_bytes,
                 "cpu_s": server.cpu_us as f64 / 1e6,
             })),
-            "troubles": self.troubles,
+            "troubles": self.heard.troubles,
         })
     }
 }

@@ -51,7 +51,7 @@ impl Script {
     }
 }
 
-/// What one client heard in one round.
+/// What one client heard in one round, or all of them together.
 #[derive(Debug)]
 pub struct Heard {
     /// Whether everything came as it should.
@@ -75,7 +75,8 @@ pub struct Heard {
 }
 
 impl Heard {
-    fn new() -> Heard {
+    /// Nothing so far.
+    pub fn new() -> Heard {
         Heard {
             balance: Balance::default(),
             latency_us: histogram(),
@@ -89,6 +90,21 @@ impl Heard {
         }
     }
 
+    /// Takes in what another client heard.
+    pub fn add(&mut self, other: Heard) {
+        self.balance += other.balance;
+        self.latency_us += other.latency_us;
+        self.last = self.last.max(other.last);
+        self.under_way_max = self.under_way_max.max(other.under_way_max);
+        self.refused += other.refused;
+        self.held += other.held;
+        self.late_max = self.late_max.max(other.late_max);
+        self.evicted += other.evicted;
+        for (what, times) in other.troubles {
+            *self.troubles.entry(what).or_default() += times;
+        }
+    }
+
     fn trouble(&mut self, what: String) {
         if self.troubles.len() < TROUBLES_MAX || self.troubles.contains_key(&what) {
             *self.troubles.entry(what).or_default() += 1;
@@ -97,7 +113,7 @@ impl Heard {
 }
 
 /// Three significant figures up to a minute.
-pub fn histogram() -> Histogram<u64> {
+fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LATENCY_US_MAX, 3).expect("the bounds are sound")
 }
 

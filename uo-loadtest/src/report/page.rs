@@ -76,7 +76,7 @@ fn tiles(page: &mut String, report: &Report) {
         &ms(report.order_to_delta_ms.p99),
         "order to delta, p99",
     );
-    let gaps = causes(report).map(|(_, gap)| gap.max);
+    let gaps = report.player_gap_ms.by_cause().map(|(_, gap)| gap.max);
     let longest = gaps.into_iter().flatten().reduce(f64::max);
     tile(page, "", &ms(longest), "longest gap of a player");
     let lost = report.sessions.lost;
@@ -189,18 +189,6 @@ fn bars(page: &mut String, report: &Report) {
     page.push_str("</table>\n</section>\n");
 }
 
-fn causes(report: &Report) -> [(&'static str, &Spread); 6] {
-    let gaps = &report.player_gap_ms;
-    [
-        ("crossing", &gaps.crossing),
-        ("crash", &gaps.crash),
-        ("drain", &gaps.drain),
-        ("gateway", &gaps.gateway),
-        ("store", &gaps.store),
-        ("other", &gaps.other),
-    ]
-}
-
 fn times(page: &mut String, report: &Report) {
     let row = |what: String, times: &Spread| {
         vec![
@@ -211,7 +199,9 @@ fn times(page: &mut String, report: &Report) {
             ms_text(times.max),
         ]
     };
-    let felt = causes(report)
+    let felt = report
+        .player_gap_ms
+        .by_cause()
         .into_iter()
         .map(|(cause, times)| (format!("gap of a player: {cause}"), times));
     let others = [

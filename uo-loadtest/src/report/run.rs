@@ -111,6 +111,20 @@ pub struct PlayerGaps {
     pub other: Spread,
 }
 
+impl PlayerGaps {
+    /// Each cause by its name.
+    pub fn by_cause(&self) -> [(&'static str, &Spread); 6] {
+        [
+            ("crossing", &self.crossing),
+            ("crash", &self.crash),
+            ("drain", &self.drain),
+            ("gateway", &self.gateway),
+            ("store", &self.store),
+            ("other", &self.other),
+        ]
+    }
+}
+
 /// Gaps by the gateways' causes.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct ServerGaps {

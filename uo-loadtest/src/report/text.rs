@@ -199,16 +199,7 @@ impl Page {
     }
 
     fn felt(&mut self, report: &Report) {
-        let gaps = &report.player_gap_ms;
-        let gaps = [
-            ("crossing", &gaps.crossing),
-            ("crash", &gaps.crash),
-            ("drain", &gaps.drain),
-            ("gateway", &gaps.gateway),
-            ("store", &gaps.store),
-            ("other", &gaps.other),
-        ];
-        for (cause, gap) in gaps {
+        for (cause, gap) in report.player_gap_ms.by_cause() {
             if gap.count > 0 {
                 self.line("gaps", format!("{cause}: {}", spread(gap)));
             }

@@ -174,6 +174,9 @@ impl Outcome<'_> {
         failures.extend(clients.map(|ended| format!("{}: {}", ended.name, ended.how)));
         let missed = report.bars.iter().filter(|judged| !judged.is_met);
         failures.extend(missed.map(ToString::to_string));
+        if report.invariants.samples == 0 {
+            failures.push("no node ever answered, so nothing was judged".into());
+        }
         if self.findings.promises == 0 {
             failures.push("nothing was promised, so nothing was proved".into());
         }

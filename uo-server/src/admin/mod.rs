@@ -150,6 +150,7 @@ async fn readyz(State(admin): State<Arc<Admin>>) -> Response {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct StateQuery {
     full: Option<String>,
     characters: Option<String>,

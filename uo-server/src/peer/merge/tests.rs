@@ -157,6 +157,30 @@ fn of_too_many_events_the_oldest_are_lost() {
     assert_eq!(all.events.last(), Some(&last));
 }
 
+/// Red when the frames of speech are not compared, and when what is merged forgets how many there were.
+#[test]
+fn speech_joins_what_it_follows_and_a_lost_line_is_a_gap() {
+    let speech = |number| {
+        let mut frame = delta(1, 5, 5);
+        (frame.spoken, frame.base_spoken) = (number, number - 1);
+        Message::ToGateway(ToGateway::FeedDelta(Arc::new(frame)))
+    };
+    let state = Message::ToGateway(ToGateway::FeedFull(Arc::new(full(1, 5, Vec::new()))));
+    for mut first in [
+        state,
+        Message::ToGateway(ToGateway::FeedDelta(Arc::new(delta(1, 4, 5)))),
+    ] {
+        assert_eq!(
+            merge(&mut first, speech(2)),
+            Merged::Gap,
+            "the first is missing"
+        );
+        assert_eq!(merge(&mut first, speech(1)), Merged::Both);
+        assert_eq!(merge(&mut first, speech(1)), Merged::Gap, "it has it");
+        assert_eq!(merge(&mut first, speech(2)), Merged::Both);
+    }
+}
+
 #[test]
 fn a_full_state_does_not_take_in_somebody_unknown() {
     let mut state = Message::ToGateway(ToGateway::FeedFull(Arc::new(full(1, 1, Vec::new()))));

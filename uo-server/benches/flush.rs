@@ -18,7 +18,7 @@ use uo_proto::{
 };
 use uo_server::gateway::core::{Config, ConnId, Effect, GatewayCore, Input};
 use uo_server::identity::{BootId, Holder, Nonce};
-use uo_server::peer::message::{Attached, FeedDelta, FeedEntity, FeedFull};
+use uo_server::peer::message::{Attached, FeedDelta, FeedEntity, FeedFull, Told};
 use uo_server::peer::{Message, ToGateway, ToSim};
 use uo_server::store::{ClaimRow, Reply, Request};
 use uo_world::World;
@@ -172,7 +172,7 @@ impl Bench {
             region,
             epoch: 1,
             tick: self.tick,
-            spoken: 0,
+            told: Told::default(),
             entities: self.states.iter().filter(here).map(entity).collect(),
             objects: Vec::new(),
             events: Vec::new(),
@@ -201,8 +201,8 @@ impl Bench {
                 epoch: 1,
                 tick: self.tick,
                 base_tick,
-                spoken: 0,
-                base_spoken: 0,
+                told: 0,
+                base_told: 0,
                 upserts,
                 removes: Vec::new(),
                 objects: Vec::new(),

@@ -5,7 +5,7 @@ use uo_combat::{Battle, Fighter};
 use uo_proto::{CharId, CombatEvent, EntityState, Order, Pos, RegionId, Spell, Target};
 use uo_server::identity::NodeName;
 use uo_server::peer::ToGateway;
-use uo_server::peer::message::{FeedEvent, PublicEvent};
+use uo_server::peer::message::{FeedEvent, PublicEvent, Told};
 use uo_server::sim::Region;
 use uo_world::World;
 
@@ -88,7 +88,14 @@ impl Fight {
         let bytes = rmp_serde::to_vec_named(&battle).expect("a battle is written");
         let battle: Battle = rmp_serde::from_slice(&bytes).expect("and read");
         let objects = self.region.differences();
-        let mut there = Region::adopt(&self.world, self.region.id(), 2, battle, objects);
+        let mut there = Region::adopt(
+            &self.world,
+            self.region.id(),
+            2,
+            battle,
+            objects,
+            Told::default(),
+        );
         there.subscribe(NodeName::from("gate"));
         for (char_id, generation) in players.into_iter().rev() {
             let (fighter, walk) = self.region.withdraw(char_id).expect("it is there");

@@ -14,6 +14,7 @@ mod simulated {
     pub mod counted;
     pub mod dice;
     pub mod faults;
+    pub mod hearing;
     pub mod ledger;
     pub mod lies;
     pub mod network;
@@ -51,10 +52,11 @@ fn every_promise_is_kept() {
 }
 
 /// - 13: nobody looked again for a process whose link another of its name had taken.
+/// - 73: a line broke, and took along that something was missed.
 /// - 978: what was under way when a newer inventory became durable was taken for a loss.
 #[test]
 fn seeds_that_failed_once_do_not_fail_again() {
-    for seed in [13, 978] {
+    for seed in [13, 73, 978] {
         let outcome = run(seed, Tampering::default(), false);
         assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
     }

@@ -4,12 +4,32 @@ use std::fmt;
 use std::time::Duration;
 
 /// How many checks or tests passed and failed.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Tally {
     /// Passed.
     pub passed: u64,
     /// Failed.
     pub failed: u64,
+    /// What was printed of those that failed, a line each, as far as the program that ran them has one.
+    pub failures: Vec<String>,
+}
+
+impl Tally {
+    /// So many passed and failed.
+    pub const fn of(passed: u64, failed: u64) -> Tally {
+        Tally {
+            passed,
+            failed,
+            failures: Vec::new(),
+        }
+    }
+
+    /// Adds those of another program.
+    pub fn add(&mut self, other: Tally) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.failures.extend(other.failures);
+    }
 }
 
 /// How one suite went.
@@ -32,11 +52,8 @@ impl Outcome {
     /// A suite that broke off or never ran counts as one failure.
     fn tally(&self) -> Tally {
         match self {
-            Outcome::Ran(tally) => *tally,
-            Outcome::Broken(_) | Outcome::NotRun(_) => Tally {
-                passed: 0,
-                failed: 1,
-            },
+            Outcome::Ran(tally) => tally.clone(),
+            Outcome::Broken(_) | Outcome::NotRun(_) => Tally::of(0, 1),
         }
     }
 }
@@ -65,8 +82,7 @@ impl fmt::Display for Report {
         writeln!(f, "\n== summary")?;
         for (name, outcome, took) in &self.steps {
             let tally = outcome.tally();
-            total.passed += tally.passed;
-            total.failed += tally.failed;
+            total.add(tally);
             let word = match outcome {
                 Outcome::NotRun(_) => "not run",
                 _ if outcome.passed() => "ok",
@@ -79,6 +95,9 @@ impl fmt::Display for Report {
                 }
                 Outcome::Broken(why) | Outcome::NotRun(why) => writeln!(f, "{}", first_line(why))?,
             }
+        }
+        for line in &total.failures {
+            writeln!(f, "{line}")?;
         }
         // Alone on its line and in this form: programs that read the log of a run look for it.
         writeln!(f, "{} passed, {} failed", total.passed, total.failed)

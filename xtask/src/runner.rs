@@ -45,10 +45,7 @@ pub fn run(
 fn run_one(workspace: &Workspace, depth: Depth, suite: &Suite) -> Outcome {
     match (suite.run)(workspace, depth) {
         // A suite that found nothing to do has lost its tests, and must not look like a success.
-        Ok(Tally {
-            passed: 0,
-            failed: 0,
-        }) => {
+        Ok(tally) if tally == Tally::default() => {
             println!("{}: nothing was tested", suite.name);
             Outcome::Broken("nothing was tested".into())
         }
@@ -97,25 +94,10 @@ mod tests {
         present: |_| false,
         get: |_| anyhow::bail!("there is none"),
     };
-    const PASSES: Suite = suite("passes", &[], |_, _| {
-        Ok(Tally {
-            passed: 3,
-            failed: 0,
-        })
-    });
-    const FAILS: Suite = suite("fails", &[], |_, _| {
-        Ok(Tally {
-            passed: 1,
-            failed: 1,
-        })
-    });
+    const PASSES: Suite = suite("passes", &[], |_, _| Ok(Tally::of(3, 0)));
+    const FAILS: Suite = suite("fails", &[], |_, _| Ok(Tally::of(1, 1)));
     const EMPTY: Suite = suite("empty", &[], |_, _| Ok(Tally::default()));
-    const NEEDY: Suite = suite("needy", &[ABSENT], |_, _| {
-        Ok(Tally {
-            passed: 1,
-            failed: 0,
-        })
-    });
+    const NEEDY: Suite = suite("needy", &[ABSENT], |_, _| Ok(Tally::of(1, 0)));
 
     const fn suite(
         name: &'static str,

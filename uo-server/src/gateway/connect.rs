@@ -195,6 +195,7 @@ impl GatewayCore {
             lane_max,
         );
         session.number = Some(row.number);
+        session.reliable.begin_behind_a_hole();
         let key = self.sessions.insert(session);
         self.sessions.adopt_token(key, token::hash(&resume.token));
         self.bind(conn, key);

@@ -58,6 +58,8 @@ counters! {
     snapshots,
     /// Public messages put into the streams of sessions.
     publics,
+    /// Sessions that were told that they missed public messages: some never came here.
+    publics_missed,
     /// Private messages put into the streams of sessions.
     privates,
     /// Private messages that a session had before.

@@ -136,6 +136,17 @@ impl Grid {
         self.each_in(kind, from, to, visit);
     }
 
+    /// Calls `visit` for the members of every cell from which the area of interest reaches into a region. Some of them are
+    /// a little farther away.
+    pub fn each_around(&self, kind: Kind, region: RegionId, map_size: u16, visit: impl FnMut(u32)) {
+        let (low, reach) = (region.origin(map_size), AOI_RADIUS);
+        let corner = |x: u16, y: u16| CellId::at(Pos::new(x, y));
+        let from = corner(low.x.saturating_sub(reach), low.y.saturating_sub(reach));
+        let past = REGION_SIZE - 1 + reach;
+        let to = corner(low.x.saturating_add(past), low.y.saturating_add(past));
+        self.each_in(kind, from, to, visit);
+    }
+
     /// Gives back the memory of a region's cells, if nothing is there.
     pub fn trim(&mut self, region: RegionId) {
         let Some(slot) = self.blocks.get_mut(region.0 as usize) else {

@@ -78,6 +78,13 @@ pub struct Reliable {
     written: u64,
     /// Public messages given up because the connection was too slow, not yet told.
     given_up: u64,
+    /// The client was shown the world here: from then on it is told what it misses.
+    hears: bool,
+    /// Before the public message of this number some never came here, nobody knows how many. A client that has that
+    /// message was told so; of one that has not, the line may have broken before.
+    hole: Option<u64>,
+    /// That was not yet written to this connection.
+    hole_is_news: bool,
     private: VecDeque<(Millis, ServerMsg)>,
     /// The highest private number that came from the owner.
     private_taken: u64,
@@ -104,6 +111,9 @@ impl Reliable {
             next: public + 1,
             written: public,
             given_up: 0,
+            hears: false,
+            hole: None,
+            hole_is_news: false,
             private: VecDeque::new(),
             private_taken: private,
             private_written: private,
@@ -127,17 +137,43 @@ impl Reliable {
         self.pinged = None;
         self.full_since = None;
         self.given_up = 0;
+        // It is told with the welcome.
+        self.hole_is_news = false;
+        self.hole = self.hole.filter(|&behind| public < behind);
         self.forget_old(now, true);
         if public >= self.next {
             // Not from us: the numbers go on where the client stands, and what it missed is anybody's guess.
             self.public.clear();
             self.next = public + 1;
             self.written = public;
+            self.begin_behind_a_hole();
             return MissedCount::Unknown;
         }
         let first = self.next - self.public.len() as u64;
         self.written = public.max(first - 1);
-        MissedCount::Count(self.written - public)
+        match self.hole {
+            Some(_) => MissedCount::Unknown,
+            None => MissedCount::Count(self.written - public),
+        }
+    }
+
+    /// The client is shown the world: what is public from here on is promised to it.
+    pub fn begin_to_hear(&mut self) {
+        self.hears = true;
+    }
+
+    /// What was public before is not known here, and its client is told so with its welcome.
+    pub fn begin_behind_a_hole(&mut self) {
+        self.hole = Some(self.next);
+    }
+
+    /// Public messages never came here. Whether that is news which the client has to be told.
+    pub fn miss_public(&mut self) -> bool {
+        if !self.hears {
+            return false;
+        }
+        self.hole = Some(self.next);
+        !std::mem::replace(&mut self.hole_is_news, true)
     }
 
     /// Adds a public message.
@@ -197,9 +233,13 @@ impl Reliable {
     /// Writes what waits, oldest first, up to a bound of bytes; the rest goes with the next write. Times are told since
     /// `began`.
     pub fn write(&mut self, now: Millis, encoding: Encoding, began: Millis, frames: &mut Frames) {
-        if self.given_up > 0 {
+        if self.given_up > 0 || self.hole_is_news {
+            let given_up = std::mem::take(&mut self.given_up);
             let missed = ServerMsg::Missed(uo_proto::Missed {
-                public: MissedCount::Count(std::mem::take(&mut self.given_up)),
+                public: match std::mem::take(&mut self.hole_is_news) {
+                    true => MissedCount::Unknown,
+                    false => MissedCount::Count(given_up),
+                },
                 private: MissedCount::Count(0),
             });
             frames.push(|out| encoding.write(&missed, out));

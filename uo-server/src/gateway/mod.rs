@@ -45,5 +45,6 @@ mod subscribe;
 #[cfg(test)]
 mod tests;
 mod token;
+mod told;
 mod view;
 pub mod watch;

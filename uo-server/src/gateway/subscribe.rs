@@ -6,11 +6,12 @@ use uo_proto::{AOI_RADIUS, Pos, REGION_SIZE, RegionId};
 use super::core::{Alarm, Asked, GatewayCore};
 use super::interest::{CellId, Kind, look};
 use super::session::{Greeting, Phase};
+use super::told;
 use crate::Millis;
 use crate::identity::{Holder, NodeName};
 use crate::limits::{FEED_WAIT_MS, LINGER_MS, SUBSCRIBE_MARGIN, SUBSCRIPTION_LINGER_MS};
 use crate::peer::ToSim;
-use crate::peer::message::{FeedDelta, FeedFull, Leases};
+use crate::peer::message::{FeedDelta, FeedFull, Leases, Told};
 use crate::sim::core::Ticket;
 use crate::store::{Reply, Request, Right, StoreError};
 
@@ -71,8 +72,8 @@ pub(super) struct Subscription {
     holder: Option<Holder>,
     epoch: u64,
     tick: u64,
-    /// Frames of speech that its feed had, as of the newest frame.
-    spoken: u64,
+    /// Public events that its feed had, as of the newest frame; none: no frame came.
+    told: Option<Told>,
     stage: Stage,
     tries: u32,
 }
@@ -137,7 +138,7 @@ impl GatewayCore {
             holder: None,
             epoch: 0,
             tick: 0,
-            spoken: 0,
+            told: None,
             stage: Stage::Waiting(self.now),
             tries: 0,
         };
@@ -317,7 +318,8 @@ impl GatewayCore {
         self.pulse.fed(self.now, &from.node);
         held.holder = Some(from);
         held.epoch = full.epoch;
-        (held.tick, held.spoken) = (full.tick, full.spoken);
+        held.tick = full.tick;
+        let told_before = held.told.replace(full.told);
         held.stage = Stage::Fed;
         held.tries = 0;
         self.counters.feeds_full += 1;
@@ -325,6 +327,9 @@ impl GatewayCore {
             self.counters.feeds_gaps += 1;
         }
         self.follow_touched();
+        if told::is_hole(told_before, full) {
+            self.tell_hole(full.region);
+        }
         self.tell_events(&full.events);
         let waiting: Vec<u32> = self.unsnapped.iter().copied().collect();
         waiting.into_iter().for_each(|key| self.try_snapshot(key));
@@ -341,13 +346,17 @@ impl GatewayCore {
         if held.stage != Stage::Fed {
             return;
         }
-        let follows = (held.tick, held.spoken) == (delta.base_tick, delta.base_spoken);
+        let told = held.told.map(|told| told.count);
+        let follows = (held.tick, told) == (delta.base_tick, Some(delta.base_told));
         if delta.epoch != held.epoch || !follows {
             self.counters.feeds_gaps += 1;
             self.subscribe(delta.region, from);
             return;
         }
-        (held.tick, held.spoken) = (delta.tick, delta.spoken);
+        held.tick = delta.tick;
+        if let Some(told) = &mut held.told {
+            told.count = delta.told;
+        }
         self.counters.feeds_delta += 1;
         // Speech comes between the ticks, and belongs to no round.
         if !delta.is_speech() {
@@ -359,6 +368,9 @@ impl GatewayCore {
             self.subscribe(delta.region, from);
         }
         self.follow_touched();
+        if told::has_hole(delta) {
+            self.tell_hole(delta.region);
+        }
         self.tell_events(&delta.events);
     }
 
@@ -434,6 +446,7 @@ impl GatewayCore {
             self.unsnapped.remove(&key);
             self.sessions[key].greeting = Greeting::Done;
             self.sessions[key].sight.wants_snapshot = true;
+            self.sessions[key].reliable.begin_to_hear();
             // No snapshot tells which orders were taken since the welcome.
             self.mark(key, look::ACK);
         }

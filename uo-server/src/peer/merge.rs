@@ -60,7 +60,7 @@ fn merge_feeds(older: &mut ToGateway, newer: ToGateway) -> Merged<ToGateway> {
             *older = ToGateway::FeedFull(full);
         }
         (ToGateway::FeedFull(full), ToGateway::FeedDelta(delta)) if full.epoch == delta.epoch => {
-            let follows = (full.tick, full.spoken) == (delta.base_tick, delta.base_spoken);
+            let follows = (full.tick, full.told.count) == (delta.base_tick, delta.base_told);
             if !follows || !knows_all(full, &delta) {
                 return Merged::Gap;
             }
@@ -69,7 +69,7 @@ fn merge_feeds(older: &mut ToGateway, newer: ToGateway) -> Merged<ToGateway> {
         (ToGateway::FeedDelta(first), ToGateway::FeedDelta(second))
             if first.epoch == second.epoch =>
         {
-            if (first.tick, first.spoken) != (second.base_tick, second.base_spoken) {
+            if (first.tick, first.told) != (second.base_tick, second.base_told) {
                 return Merged::Gap;
             }
             join(Arc::make_mut(first), &second);
@@ -121,7 +121,7 @@ fn merge_objects(older: &mut ToSim, newer: ToSim) -> Merged<ToSim> {
     Merged::Both
 }
 
-/// Puts events before others; of too many the oldest are lost.
+/// Puts events before others; of too many the oldest are lost, and the gateway counts them.
 fn precede(before: &[FeedEvent], events: &mut Vec<FeedEvent>) {
     events.splice(..0, before.iter().cloned());
     let excess = events.len().saturating_sub(PEER_FEED_EVENTS_MAX);
@@ -157,7 +157,7 @@ fn apply(full: &mut FeedFull, delta: &FeedDelta) {
         .retain(|it| removed.binary_search(&it.state.id).is_err());
     set_objects(&mut full.objects, &delta.objects);
     follow(&mut full.events, &delta.events);
-    (full.tick, full.spoken) = (delta.tick, delta.spoken);
+    (full.tick, full.told.count) = (delta.tick, delta.told);
 }
 
 /// Makes of two deltas in a row one that leads from where the first begins to where the second ends.
@@ -186,7 +186,7 @@ fn join(first: &mut FeedDelta, second: &FeedDelta) {
     first.removes = removes.into_iter().collect();
     set_objects(&mut first.objects, &second.objects);
     follow(&mut first.events, &second.events);
-    (first.tick, first.spoken) = (second.tick, second.spoken);
+    (first.tick, first.told) = (second.tick, second.told);
 }
 
 fn supersede(before: &mut FeedEntity, after: &FeedEntity) {

@@ -311,6 +311,9 @@ pub struct DrainOffer {
     pub objects: Vec<ObjectState>,
     /// Everybody in it.
     pub players: Vec<(CharId, u64)>,
+    /// Public events of its feed so far.
+    #[serde(default)]
+    pub told: Told,
     /// An operator wants it there: it stays for a while, whoever would be better for it.
     #[serde(default)]
     pub is_wished: bool,
@@ -356,6 +359,16 @@ pub enum PublicEvent {
     Said(Speech),
 }
 
+/// How many public events the feed of a region has had. The count goes along with the region, so a gateway can tell
+/// whether all came to it.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct Told {
+    /// The epoch that began the count: whoever takes a region without its battle knows of none before.
+    pub since: u64,
+    /// Since then.
+    pub count: u64,
+}
+
 /// `FeedFull`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct FeedFull {
@@ -365,9 +378,9 @@ pub struct FeedFull {
     pub epoch: u64,
     /// The region's tick that this shows.
     pub tick: u64,
-    /// Frames of speech that this feed had before.
+    /// Public events of this feed, those in here included.
     #[serde(default)]
-    pub spoken: u64,
+    pub told: Told,
     /// Everybody in its battle; `info` always given.
     pub entities: Vec<FeedEntity>,
     /// Every object that differs from the generated content.
@@ -387,12 +400,13 @@ pub struct FeedDelta {
     pub tick: u64,
     /// The tick of the frame before it in this feed; the same one if this is speech alone.
     pub base_tick: u64,
-    /// Frames of speech that this feed had, this one included: none is lost unnoticed, although it leads to no tick.
+    /// Public events that this feed had, those in here included: [`Told::count`]. So no speech is lost unnoticed, although
+    /// it leads to no tick.
     #[serde(default)]
-    pub spoken: u64,
+    pub told: u64,
     /// And with the frame before it.
     #[serde(default)]
-    pub base_spoken: u64,
+    pub base_told: u64,
     /// New and changed entities.
     pub upserts: Vec<FeedEntity>,
     /// Entities that left the battle, with the number they had.

@@ -12,7 +12,7 @@ use uo_world::World;
 
 use super::message::{
     Attach, AttachRefusal, Attached, DrainOffer, FeedDelta, FeedEntity, FeedEvent, FeedFull,
-    Flight, HandoffCause, HandoffOffer, HandoffRefusal, Leases, PublicEvent, RoutedOrder,
+    Flight, HandoffCause, HandoffOffer, HandoffRefusal, Leases, PublicEvent, RoutedOrder, Told,
 };
 use super::proof::Hello;
 use super::wire::Packet;
@@ -99,7 +99,7 @@ pub fn full(epoch: u64, tick: u64, entities: Vec<FeedEntity>) -> FeedFull {
         region: REGION,
         epoch,
         tick,
-        spoken: 0,
+        told: Told { since: 3, count: 0 },
         entities,
         objects: vec![object(1, 10)],
         events: vec![event(&format!("full {tick}"))],
@@ -112,8 +112,8 @@ pub fn delta(epoch: u64, base_tick: u64, tick: u64) -> FeedDelta {
         epoch,
         tick,
         base_tick,
-        spoken: 0,
-        base_spoken: 0,
+        told: 0,
+        base_told: 0,
         upserts: Vec::new(),
         removes: Vec::new(),
         objects: Vec::new(),
@@ -237,6 +237,7 @@ fn to_sim() -> Vec<ToSim> {
             }),
             objects: vec![object(1, 3)],
             players: vec![(char_id, generation)],
+            told: Told { since: 3, count: 9 },
             is_wished: true,
         })),
         ToSim::DrainReady { region, epoch },

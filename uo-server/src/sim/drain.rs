@@ -159,6 +159,7 @@ impl SimCore {
             battle,
             objects: region.differences(),
             players,
+            told: region.feed.told(),
             is_wished,
         };
         if let Some(drain) = self.drains.get_mut(&id) {

@@ -12,7 +12,7 @@ use uo_proto::{EntityId, EntityInfo, EntityState, ObjectKey, ObjectState, Region
 
 use crate::identity::NodeName;
 use crate::peer::ToGateway;
-use crate::peer::message::{FeedDelta, FeedEntity, FeedEvent, FeedFull};
+use crate::peer::message::{FeedDelta, FeedEntity, FeedEvent, FeedFull, Told};
 
 /// What a feed shows; the region is the only one outside of tests.
 pub trait Scene {
@@ -53,13 +53,13 @@ pub struct Feed {
     /// Who watches, and the tick of the last frame sent there; none: a full state is due.
     subscribers: BTreeMap<NodeName, Option<u64>>,
     full_is_due: bool,
-    /// Frames of speech so far.
-    spoken: u64,
+    /// Events so far, those that wait for a frame included.
+    told: Told,
 }
 
 impl Feed {
-    /// The feed of `region` under `epoch`, which has shown nothing yet.
-    pub fn new(region: RegionId, epoch: u64) -> Feed {
+    /// The feed of `region` under `epoch`, which has shown nothing yet. It told of so much under another.
+    pub fn new(region: RegionId, epoch: u64, told: Told) -> Feed {
         Feed {
             region,
             epoch,
@@ -69,7 +69,7 @@ impl Feed {
             events: Vec::new(),
             subscribers: BTreeMap::new(),
             full_is_due: false,
-            spoken: 0,
+            told,
         }
     }
 
@@ -101,17 +101,23 @@ impl Feed {
 
     /// Something happened.
     pub fn event(&mut self, event: FeedEvent) {
+        self.told.count += 1;
         self.events.push(event);
+    }
+
+    /// Events so far. Whoever goes on with the region goes on with this count; what waits for a frame here is lost.
+    pub fn told(&self) -> Told {
+        self.told
     }
 
     /// Something was said. Who watches is told at once, in a frame that leads from a tick to the same one; but with the
     /// next frame where something has to come before it: an event that waits, or the full state of a newcomer.
     pub fn say(&mut self, event: FeedEvent) -> Vec<(NodeName, ToGateway)> {
         if self.full_is_due || !self.events.is_empty() {
-            self.events.push(event);
+            self.event(event);
             return Vec::new();
         }
-        self.spoken += 1;
+        self.told.count += 1;
         let mut speech: BTreeMap<u64, Arc<FeedDelta>> = BTreeMap::new();
         let shown = self.subscribers.iter();
         let shown = shown.filter_map(|(node, last)| Some((node, (*last)?)));
@@ -122,8 +128,8 @@ impl Feed {
                     epoch: self.epoch,
                     tick,
                     base_tick: tick,
-                    spoken: self.spoken,
-                    base_spoken: self.spoken - 1,
+                    told: self.told.count,
+                    base_told: self.told.count - 1,
                     upserts: Vec::new(),
                     removes: Vec::new(),
                     objects: Vec::new(),
@@ -209,8 +215,8 @@ impl Feed {
             epoch: self.epoch,
             tick,
             base_tick: 0,
-            spoken: self.spoken,
-            base_spoken: self.spoken,
+            told: self.told.count,
+            base_told: self.told.count - self.events.len() as u64,
             upserts,
             removes,
             objects: std::mem::take(&mut self.objects).into_values().collect(),
@@ -223,7 +229,7 @@ impl Feed {
             region: self.region,
             epoch: self.epoch,
             tick,
-            spoken: self.spoken,
+            told: self.told,
             entities: self
                 .shown
                 .values()

@@ -87,7 +87,7 @@ impl SimCore {
     pub(super) fn adopt(&self, epoch: u64, offer: &DrainOffer) -> Region {
         let world = &self.config.world;
         let (id, battle) = (offer.region, offer.battle.clone());
-        let mut region = Region::adopt(world, id, epoch, battle, offer.objects.clone());
+        let mut region = Region::adopt(world, id, epoch, battle, offer.objects.clone(), offer.told);
         for beside in world.neighbours(id) {
             if let Some(neighbour) = self.region(beside) {
                 region.replace_foreign(beside, &neighbour.differences());

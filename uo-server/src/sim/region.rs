@@ -16,7 +16,7 @@ use super::walk::{Walk, ends_walk};
 use super::{look, pin};
 use crate::identity::NodeName;
 use crate::peer::ToGateway;
-use crate::peer::message::{FeedEvent, PublicEvent};
+use crate::peer::message::{FeedEvent, PublicEvent, Told};
 
 /// A region under a lease. It touches nothing but itself, so that many can be stepped at once.
 pub struct Region {
@@ -64,19 +64,24 @@ impl Region {
             mobs: content.mobs.clone(),
             respawn: content.respawn,
         });
-        Region::adopt(world, id, epoch, battle, objects)
+        let told = Told {
+            since: epoch,
+            count: 0,
+        };
+        Region::adopt(world, id, epoch, battle, objects, told)
     }
 
-    /// Goes on with a battle that another node began, players withdrawn: a drain.
+    /// Goes on with a battle that another node began, players withdrawn, and whose feed told of so much: a drain.
     pub fn adopt(
         world: &World,
         id: RegionId,
         epoch: u64,
         mut battle: Battle,
         objects: Vec<ObjectState>,
+        told: Told,
     ) -> Region {
         battle.set_epoch(epoch);
-        let mut feed = Feed::new(id, epoch);
+        let mut feed = Feed::new(id, epoch, told);
         for entity in battle.entities() {
             feed.touch(entity);
         }

@@ -11,8 +11,8 @@ use uo_server::store::scylla::{Access, Place, ScyllaStore, create};
 
 use crate::ring::Ring;
 
-/// A case that hangs has failed.
-const CASE_TIME: Duration = Duration::from_secs(300);
+/// A case that hangs has failed. Whatever it calls gives up before, and says why.
+const CASE_TIME: Duration = Duration::from_secs(600);
 
 /// What a case cannot do without.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -171,6 +171,16 @@ pub fn run(cases: &[Case], arguments: &[String]) -> ExitCode {
     }
 }
 
+/// What a case said when it panicked.
+fn reason(error: tokio::task::JoinError) -> String {
+    let Ok(panic) = error.try_into_panic() else {
+        return "it was cancelled".to_owned();
+    };
+    let text = panic.downcast_ref::<String>().cloned();
+    let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+    text.unwrap_or_else(|| "it panicked".to_owned())
+}
+
 #[derive(Default)]
 struct Tally {
     passed: usize,
@@ -205,20 +215,22 @@ async fn run_all(cases: &[&Case], tally: &mut Tally) {
         }
         let begun = Instant::now();
         let outcome = tokio::spawn(tokio::time::timeout(CASE_TIME, (case.body)(bench.clone())));
-        let word = match outcome.await {
-            Ok(Ok(())) => "ok",
-            Ok(Err(_)) => "FAILED (it took too long)",
-            Err(_) => "FAILED",
+        let why = match outcome.await {
+            Ok(Ok(())) => None,
+            Ok(Err(_)) => Some("it took too long".to_owned()),
+            Err(error) => Some(reason(error)),
         };
-        match word {
-            "ok" => tally.passed += 1,
-            _ => tally.failed += 1,
+        let took = begun.elapsed().as_secs_f64();
+        match why {
+            None => {
+                println!("test {} ... ok ({took:.1} s)", case.name);
+                tally.passed += 1;
+            }
+            Some(why) => {
+                println!("test {} ... FAILED ({took:.1} s): {why}", case.name);
+                tally.failed += 1;
+            }
         }
-        println!(
-            "test {} ... {word} ({:.1} s)",
-            case.name,
-            begun.elapsed().as_secs_f64()
-        );
     }
     bench.tear_down().await;
 }

@@ -11,6 +11,7 @@ use uo_server::Millis;
 use uo_server::gateway::core::ConnId;
 
 use super::counted::Stats;
+use super::hearing::Expected;
 use super::ledger::Ledger;
 
 /// How long messages are on their way at most.
@@ -97,6 +98,8 @@ pub struct Session {
     gateway: Option<(usize, u32)>,
     /// Its owner crashed since the last `welcome`.
     crashed: bool,
+    /// What was said around it.
+    pub expected: Expected,
 }
 
 impl Session {
@@ -112,6 +115,7 @@ impl Session {
             saved: None,
             gateway: None,
             crashed: false,
+            expected: Expected::default(),
         }
     }
 
@@ -351,12 +355,14 @@ impl Client {
             return Err("a snapshot before the welcome".into());
         };
         wire.stage = Stage::InWorld;
+        let before = self.pos();
         self.entities = snapshot
             .entities
             .into_iter()
             .map(|enter| (enter.state.id, (enter.info, enter.state)))
             .collect();
         self.objects = snapshot.objects.into_iter().map(|o| (o.key, o)).collect();
+        self.note_moved(before)?;
         // Oneself may still be missing: a gateway does not wait for ever for a region that stands still.
         Ok(())
     }
@@ -370,6 +376,7 @@ impl Client {
             return Err(format!("delta {} after {}", delta.tick, wire.tick));
         }
         wire.tick = delta.tick;
+        let before = self.pos();
         for id in delta.leave {
             if self.entities.remove(&id).is_none() {
                 return Err(format!("{id:?} left and was not there"));
@@ -389,6 +396,7 @@ impl Client {
         for object in delta.objects {
             self.objects.insert(object.key, object);
         }
+        self.note_moved(before)?;
         let is_lenient = now < self.lenient_until;
         let session = self.session()?;
         if delta.ack >= session.next_order {
@@ -405,10 +413,17 @@ impl Client {
         Ok(())
     }
 
+    fn note_moved(&mut self, before: Option<Pos>) -> Checked {
+        let now = self.pos();
+        self.session()?.expected.moved(before, now);
+        Ok(())
+    }
+
     fn said(&mut self, said: Said, ledger: &Ledger) -> Checked {
         self.stats.said += 1;
         self.session()?.public.take(said.seq, "public")?;
         let text = said.speech.text;
+        self.session()?.expected.heard(&text);
         let Some(times) = ledger.times(&text) else {
             return Err(format!("{text:?} was heard, and nobody said it"));
         };
@@ -446,6 +461,9 @@ impl Client {
         self.stats.missed += 1;
         let session = self.session()?;
         session.public.miss(missed.public);
+        if missed.public != MissedCount::Count(0) {
+            session.expected.clear();
+        }
         session.private.miss(missed.private);
         Ok(())
     }

@@ -32,6 +32,8 @@ counts! {
         pub deltas,
         pub events,
         pub said,
+        /// Lines that had to be heard.
+        pub expected,
         pub privates,
         pub saved,
         pub missed,

@@ -259,6 +259,7 @@ impl Shard {
                     if let Err(why) = self.note_saved(index, &message) {
                         self.broken.get_or_insert(why);
                     }
+                    self.note_said(index, &message);
                     self.send(node, &from, &to, message);
                 }
                 member::Effect::Store { ticket, request } => {

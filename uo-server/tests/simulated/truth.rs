@@ -64,6 +64,13 @@ impl Shard {
                 ));
             }
             compared.map_err(|why| format!("{}: {why}", client.name))?;
+            let expected = client.session.as_ref().map(|session| &session.expected);
+            if let Some(line) = expected.and_then(|expected| expected.first()) {
+                return Err(format!(
+                    "{} never heard {line:?}, and was not told that it missed anything",
+                    client.name
+                ));
+            }
         }
         Ok(())
     }

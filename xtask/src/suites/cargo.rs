@@ -14,10 +14,10 @@ const DEEP_SEEDS: &str = "5000";
 /// Cases of each property test in a nightly run.
 const DEEP_PROPERTY_CASES: &str = "10000";
 
-const ONE: Tally = Tally {
-    passed: 1,
-    failed: 0,
-};
+/// Lines of failed tests that the summary repeats.
+const FAILURES_MAX: usize = 50;
+
+const ONE: Tally = Tally::of(1, 0);
 
 /// Whether `cargo NAME` works.
 pub fn has_component(workspace: &Workspace, name: &str) -> bool {
@@ -139,13 +139,19 @@ pub fn crash(workspace: &Workspace, _: Depth) -> anyhow::Result<Tally> {
     Ok(ONE)
 }
 
+/// The line of a test that failed, as test programs print it.
+fn is_failure(line: &str) -> bool {
+    line.starts_with("test ") && line.contains(" ... FAILED")
+}
+
 /// Runs tests and adds up what their programs say in their closing lines.
 pub fn counted(command: &mut Command) -> anyhow::Result<Tally> {
     let mut tally = Tally::default();
     let succeeded = run_watched(command, |line| {
         if let Some(counted) = tally_of_line(line) {
-            tally.passed += counted.passed;
-            tally.failed += counted.failed;
+            tally.add(counted);
+        } else if is_failure(line) && tally.failures.len() < FAILURES_MAX {
+            tally.failures.push(line.to_owned());
         }
     })?;
     if !succeeded && tally.failed == 0 {
@@ -179,10 +185,7 @@ fn tally_of_line(line: &str) -> Option<Tally> {
             .find(|part| part.trim_end().ends_with(word))?;
         part.trim().split(' ').next()?.parse().ok()
     };
-    Some(Tally {
-        passed: number("passed")?,
-        failed: number("failed")?,
-    })
+    Some(Tally::of(number("passed")?, number("failed")?))
 }
 
 #[cfg(test)]
@@ -192,21 +195,13 @@ mod tests {
     #[test]
     fn closing_lines_of_test_programs_are_counted() {
         let line = "test result: ok. 12 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s";
-        assert_eq!(
-            tally_of_line(line),
-            Some(Tally {
-                passed: 12,
-                failed: 0
-            })
-        );
+        assert_eq!(tally_of_line(line), Some(Tally::of(12, 0)));
         let line = "test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s";
-        assert_eq!(
-            tally_of_line(line),
-            Some(Tally {
-                passed: 1,
-                failed: 2
-            })
-        );
+        assert_eq!(tally_of_line(line), Some(Tally::of(1, 2)));
         assert_eq!(tally_of_line("test order::tests::parses ... ok"), None);
+        assert!(!is_failure("test order::tests::parses ... ok"));
+        assert!(is_failure(
+            "test order::tests::parses ... FAILED (1.0 s): why"
+        ));
     }
 }

@@ -36,9 +36,6 @@ impl Findings {
             self.passed + self.problems.len() as u64,
             self.problems.len()
         );
-        Tally {
-            passed: self.passed,
-            failed: self.problems.len() as u64,
-        }
+        Tally::of(self.passed, self.problems.len() as u64)
     }
 }

@@ -140,8 +140,7 @@ pub fn run_all(workspace: &Workspace, _: Depth) -> anyhow::Result<Tally> {
     let mut total = Tally::default();
     for part in PARTS {
         let tally = run_part(workspace, part).with_context(|| part.about)?;
-        total.passed += tally.passed;
-        total.failed += tally.failed;
+        total.add(tally);
     }
     Ok(total)
 }
@@ -159,8 +158,7 @@ fn run_part(workspace: &Workspace, part: &Part) -> anyhow::Result<Tally> {
         tally.passed += 1;
     }
     let tests = run_tests(workspace, &environment)?;
-    tally.passed += tests.passed;
-    tally.failed += tests.failed;
+    tally.add(tests);
     Ok(tally)
 }
 

@@ -11,7 +11,7 @@ use super::rig::{MAP, info};
 use crate::Millis;
 use crate::gateway::view::View;
 use crate::limits::LEAVE_GRACE_MS;
-use crate::peer::message::{FeedDelta, FeedEntity, FeedFull};
+use crate::peer::message::{FeedDelta, FeedEntity, FeedFull, Told};
 
 const REGIONS: u32 = 3;
 const PEOPLE: usize = 3;
@@ -159,8 +159,8 @@ impl Model {
             epoch: 1,
             tick: 0,
             base_tick: 0,
-            spoken: 0,
-            base_spoken: 0,
+            told: 0,
+            base_told: 0,
             upserts: Vec::new(),
             removes: Vec::new(),
             objects: Vec::new(),
@@ -206,7 +206,7 @@ impl Model {
                     region,
                     epoch: 1,
                     tick: 0,
-                    spoken: 0,
+                    told: Told::default(),
                     entities: all.into_iter().map(|(id, n, x)| entity(id, n, x)).collect(),
                     objects: Vec::new(),
                     events: Vec::new(),

@@ -12,3 +12,4 @@ mod sessions;
 mod sight;
 mod slow;
 mod streams;
+mod told;

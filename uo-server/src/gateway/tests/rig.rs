@@ -13,7 +13,9 @@ use super::client::Client;
 use crate::Millis;
 use crate::gateway::core::{Config, ConnId, Effect, GatewayCore, Input};
 use crate::identity::{BootId, Holder, NodeName, Nonce};
-use crate::peer::message::{AttachRefusal, Attached, FeedDelta, FeedEntity, FeedEvent, FeedFull};
+use crate::peer::message::{
+    AttachRefusal, Attached, FeedDelta, FeedEntity, FeedEvent, FeedFull, Told,
+};
 use crate::peer::{Message, ToGateway, ToSim};
 use crate::store::{ClaimRow, Reply, Request, Right, SessionRow, TokenHash};
 
@@ -53,8 +55,8 @@ pub struct Rig {
     /// Instead of an answer to the next attach.
     pub refusals: Vec<AttachRefusal>,
     pub is_stopped: bool,
-    /// Frames of speech that each feed had.
-    pub spoken: u64,
+    /// Public events that each feed had.
+    pub told: BTreeMap<RegionId, u64>,
     fulls_due: BTreeSet<RegionId>,
     pub watched: BTreeMap<RegionId, u64>,
     changed: BTreeMap<RegionId, Changed>,
@@ -125,7 +127,7 @@ impl Rig {
             answers: true,
             refusals: Vec::new(),
             is_stopped: false,
-            spoken: 0,
+            told: BTreeMap::new(),
             fulls_due: BTreeSet::new(),
             watched: BTreeMap::new(),
             changed: BTreeMap::new(),
@@ -384,7 +386,10 @@ impl Rig {
             region,
             epoch: 1,
             tick: self.tick,
-            spoken: self.spoken,
+            told: Told {
+                since: 1,
+                count: self.told.get(&region).copied().unwrap_or_default(),
+            },
             entities: here
                 .filter_map(|body| self.feed_entity(body.state.id))
                 .collect(),
@@ -398,23 +403,44 @@ impl Rig {
         }
     }
 
-    /// Between two ticks, the sim tells what was said.
-    pub fn speak(&mut self, event: FeedEvent) {
-        let region = self.world.region_at(event.at);
-        let tick = self.watched[&region];
-        self.spoken += 1;
-        self.peer(ToGateway::FeedDelta(Arc::new(FeedDelta {
+    /// A frame with so many events is on its way here, and is lost.
+    pub fn lose_frame(&mut self, region: RegionId, events: u64) {
+        self.tick += 1;
+        *self.told.entry(region).or_default() += events;
+        self.watched.insert(region, self.tick);
+    }
+
+    fn events_of(&self, region: RegionId, events: &[FeedEvent]) -> Vec<FeedEvent> {
+        let here = |event: &&FeedEvent| self.world.region_at(event.at) == region;
+        events.iter().filter(here).cloned().collect()
+    }
+
+    /// A frame of changes in which nothing changed.
+    pub fn delta(&self, region: RegionId) -> FeedDelta {
+        let (tick, told) = (self.watched[&region], self.told.get(&region));
+        let told = told.copied().unwrap_or_default();
+        FeedDelta {
             region,
             epoch: 1,
             tick,
             base_tick: tick,
-            spoken: self.spoken,
-            base_spoken: self.spoken - 1,
+            told,
+            base_told: told,
             upserts: Vec::new(),
             removes: Vec::new(),
             objects: Vec::new(),
-            events: vec![event],
-        })));
+            events: Vec::new(),
+        }
+    }
+
+    /// Between two ticks, the sim tells what was said.
+    pub fn speak(&mut self, event: FeedEvent) {
+        let region = self.world.region_at(event.at);
+        *self.told.entry(region).or_default() += 1;
+        let mut delta = self.delta(region);
+        delta.base_told -= 1;
+        delta.events = vec![event];
+        self.peer(ToGateway::FeedDelta(Arc::new(delta)));
     }
 
     /// 50 ms pass, and the sim sends what changed.
@@ -431,16 +457,19 @@ impl Rig {
         let objects = std::mem::take(&mut self.objects_changed);
         let mut messages = Vec::new();
         for region in std::mem::take(&mut self.fulls_due) {
-            messages.push(ToGateway::FeedFull(Arc::new(self.full(region))));
+            let events = self.events_of(region, &events);
+            *self.told.entry(region).or_default() += events.len() as u64;
+            let full = FeedFull {
+                events,
+                ..self.full(region)
+            };
+            messages.push(ToGateway::FeedFull(Arc::new(full)));
             self.watched.insert(region, self.tick);
         }
         for (&region, last) in &mut self.watched {
             let (upserts, removes) = changed.get(&region).cloned().unwrap_or_default();
-            let events: Vec<FeedEvent> = events
-                .iter()
-                .filter(|event| self.world.region_at(event.at) == region)
-                .cloned()
-                .collect();
+            let here = |event: &&FeedEvent| self.world.region_at(event.at) == region;
+            let events: Vec<FeedEvent> = events.iter().filter(here).cloned().collect();
             let objects: Vec<ObjectState> = objects
                 .iter()
                 .filter(|o| o.key.region() == region)
@@ -452,13 +481,16 @@ impl Rig {
                 continue;
             }
             let base_tick = std::mem::replace(last, self.tick);
+            let told = self.told.entry(region).or_default();
+            let base_told = std::mem::replace(told, *told + events.len() as u64);
+            let told = *told;
             messages.push(ToGateway::FeedDelta(Arc::new(FeedDelta {
                 region,
                 epoch: 1,
                 tick: self.tick,
                 base_tick,
-                spoken: self.spoken,
-                base_spoken: self.spoken,
+                told,
+                base_told,
                 upserts: Vec::new(),
                 removes,
                 objects,

@@ -12,7 +12,7 @@ use crate::limits::{
 use crate::peer::message::{FeedEvent, PublicEvent};
 use crate::peer::{ToGateway, ToSim};
 
-fn swing(x: u16, y: u16) -> FeedEvent {
+pub fn swing(x: u16, y: u16) -> FeedEvent {
     FeedEvent {
         at: Pos::new(x, y),
         also: None,
@@ -22,7 +22,7 @@ fn swing(x: u16, y: u16) -> FeedEvent {
     }
 }
 
-fn said(x: u16, y: u16) -> FeedEvent {
+pub fn said(x: u16, y: u16) -> FeedEvent {
     FeedEvent {
         what: PublicEvent::Said(Speech {
             char_id: uo_proto::CharId(5),
@@ -101,16 +101,22 @@ fn what_is_too_old_or_too_much_is_counted_as_missed() {
     let conn = rig.resume(&token, 1, 0);
     rig.tick();
     assert_eq!(missed(&mut rig, conn), (Some(MissedCount::Count(2)), None));
+    // Nobody looked meanwhile, so nobody knows what else there was.
+    let got = rig.client(conn).take_got();
+    let unknown = |message: &ServerMsg| matches!(message, ServerMsg::Missed(missed) if missed.public == MissedCount::Unknown);
+    assert!(got.iter().any(unknown));
+    rig.events = vec![swing(100, 100)];
+    rig.tick();
 
     let token = rig.client(conn).token.clone();
     rig.drop_client(conn);
     rig.events = vec![swing(100, 100); RELIABLE_LANE_MAX + 10];
     rig.tick();
-    let conn = rig.resume(&token, 3, 0);
+    let conn = rig.resume(&token, 4, 0);
     rig.tick();
     assert_eq!(
         missed(&mut rig, conn),
-        (Some(MissedCount::Count(10)), Some(14))
+        (Some(MissedCount::Count(10)), Some(15))
     );
     assert_eq!(numbers(&mut rig, conn).len(), RELIABLE_LANE_MAX);
 
@@ -151,7 +157,7 @@ fn speech_that_is_lost_is_a_gap() {
     rig.tick();
     rig.speak(said(100, 100));
     assert_eq!(rig.core.counters().feeds_gaps, 0);
-    rig.spoken += 1;
+    *rig.told.values_mut().next().unwrap() += 1;
     rig.sent.clear();
     rig.speak(said(101, 100));
     assert_eq!(rig.core.counters().feeds_gaps, 1);

@@ -162,7 +162,7 @@ fn of_too_many_events_the_oldest_are_lost() {
 fn speech_joins_what_it_follows_and_a_lost_line_is_a_gap() {
     let speech = |number| {
         let mut frame = delta(1, 5, 5);
-        (frame.spoken, frame.base_spoken) = (number, number - 1);
+        (frame.told, frame.base_told) = (number, number - 1);
         Message::ToGateway(ToGateway::FeedDelta(Arc::new(frame)))
     };
     let state = Message::ToGateway(ToGateway::FeedFull(Arc::new(full(1, 5, Vec::new()))));

@@ -51,7 +51,7 @@ fn state(id: EntityId, x: u16) -> EntityState {
 #[derive(Default)]
 struct Watcher {
     tick: Option<u64>,
-    spoken: u64,
+    told: u64,
     entities: BTreeMap<EntityId, (Current, EntityInfo)>,
     objects: BTreeMap<ObjectKey, ObjectState>,
     heard: Vec<FeedEvent>,
@@ -68,12 +68,12 @@ impl Watcher {
                 self.objects = full.objects.iter().map(|o| (o.key, *o)).collect();
                 self.heard.extend(full.events.iter().cloned());
                 self.tick = Some(full.tick);
-                self.spoken = full.spoken;
+                self.told = full.told.count;
             }
             ToGateway::FeedDelta(delta) => {
                 assert_eq!(self.tick, Some(delta.base_tick), "a gap in the feed");
-                assert_eq!(self.spoken, delta.base_spoken, "speech is missing");
-                self.spoken = delta.spoken;
+                assert_eq!(self.told, delta.base_told, "an event is missing");
+                self.told = delta.told;
                 assert!(delta.tick > delta.base_tick || delta.is_speech());
                 for (id, number) in &delta.removes {
                     let (current, _) = self.entities.remove(id).expect("shown before");
@@ -186,7 +186,7 @@ proptest! {
     /// when a removal of something that came and went within a tick is told; when `say` does not wait for an event before it.
     #[test]
     fn watchers_see_what_is_true(acts in proptest::collection::vec(act(), 0..120)) {
-        let mut feed = Feed::new(REGION, 1);
+        let mut feed = Feed::new(REGION, 1, Told::default());
         let mut stage = Stage::default();
         let mut watchers: BTreeMap<NodeName, Watcher> = BTreeMap::new();
         let mut said: BTreeMap<NodeName, usize> = BTreeMap::new();
@@ -277,7 +277,11 @@ proptest! {
 
 #[test]
 fn speech_waits_for_no_tick_and_leads_to_none() {
-    let (mut feed, stage, mut frames) = (Feed::new(REGION, 1), Stage::default(), Vec::new());
+    let (mut feed, stage, mut frames) = (
+        Feed::new(REGION, 1, Told::default()),
+        Stage::default(),
+        Vec::new(),
+    );
     feed.subscribe("gw".into());
     assert!(feed.say(line(0)).is_empty(), "a full state comes first");
     feed.frame(1, &stage, &mut frames);
@@ -293,7 +297,11 @@ fn speech_waits_for_no_tick_and_leads_to_none() {
 
 #[test]
 fn nothing_new_is_no_frame() {
-    let (mut feed, mut stage, mut frames) = (Feed::new(REGION, 1), Stage::default(), Vec::new());
+    let (mut feed, mut stage, mut frames) = (
+        Feed::new(REGION, 1, Told::default()),
+        Stage::default(),
+        Vec::new(),
+    );
     feed.subscribe("gw".into());
     feed.frame(1, &stage, &mut frames);
     assert!(matches!(frames[..], [(_, ToGateway::FeedFull(_))]));

@@ -169,8 +169,10 @@ impl Walker {
 impl World {
     fn enter(&mut self, socket: Socket, name: &str) -> EntityId {
         let (id, size) = (EntityId(CharId::of_name(name).0), self.size);
-        let place = |shift: u32| ((id.0 >> shift) % u64::from(size)) as u16;
-        let (x, y) = (place(7), place(31));
+        // Ids of names that are alike are alike in some of their bits; everybody has to stand somewhere else.
+        let mixed = (id.0 ^ id.0 >> 29).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let place = |shift: u32| ((mixed >> shift) % u64::from(size)) as u16;
+        let (x, y) = (place(24), place(44));
         let mut walker = Walker::default();
         (walker.id, walker.pos) = (id, Pos { x, y });
         (walker.socket, walker.view) = (Some(socket), vec![id]);

@@ -13,7 +13,8 @@
 //! - [`crossing`]: the flight recorder: how characters came from battle to battle, and what their players felt of it;
 //! - [`sim`]: the sim core: regions, characters, handoffs, checkpoints;
 //! - [`gateway`]: the gateway core: sessions, interest, views, lanes;
-//! - [`config`], [`database`], [`node`]: flags, the `schema` subcommand, and the shells put together;
+//! - [`config`], [`database`], [`node`]: flags, the `schema` subcommand, and the shells put together; [`pace`]: how their
+//!   threads rest;
 //! - [`admin`]: what operators see;
 //! - [`crash`]: how tests end a node without a word; [`jitter`]: waits that differ; [`clock`], [`sys`]: the two things asked of the system directly.
 
@@ -29,6 +30,7 @@ pub mod identity;
 mod jitter;
 pub mod limits;
 pub mod node;
+mod pace;
 pub mod peer;
 pub mod planted;
 pub mod sim;

@@ -1,6 +1,6 @@
 //! The composition root: builds the cores and shells of a node, and ends them in order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -350,6 +350,8 @@ impl Shell {
             hub: self.hub.clone(),
             meters: self.meters.clone(),
             connections: BTreeMap::new(),
+            written: Vec::new(),
+            left_to_tasks: BTreeSet::new(),
         };
         let accepting = accept::run(clients, self.hub.clone(), config.connections_max);
         Ok(Gate {

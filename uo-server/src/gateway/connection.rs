@@ -1,19 +1,13 @@
-//! One client's WebSocket: a task that decodes what comes in and writes what the core says.
+//! One client's WebSocket: a task that decodes what comes in, and goes on with what could not be written at once.
 //!
-//! The core decides what is written and when; this shell only says when everything it was given is with the system.
+//! The core decides what is written and when; the shells only say when everything that they were given is with the system.
 
-use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bytes::Bytes;
 use crossbeam_channel::{Sender, TrySendError};
-use futures_util::stream::{SplitSink, SplitStream};
-use futures_util::{SinkExt, StreamExt};
-use tokio::net::TcpStream;
 use tokio::sync::mpsc;
-use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::error::{CapacityError, ProtocolError};
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
@@ -23,16 +17,13 @@ use uo_proto::{Encoding, close};
 
 use super::core::{ConnId, Input};
 use super::frames::Frames;
+use super::line::{Line, Socket};
 use super::mailbox::{GatewayMail, Outgoing};
-use crate::sys;
 
-/// What is handed to a connection's task and not yet done: the one write that may be under way, and a close.
+/// What a connection's task is told and has not done yet: to go on with the one write under way, and a close.
 pub const OUTGOING_MAX: usize = 2;
 /// How long the last messages and the closing handshake may take, together.
 const CLOSE_WAIT: Duration = Duration::from_secs(2);
-/// How long it takes to look again whether a slow line has taken everything: at first, and at the most.
-const LINE_LOOK_FIRST: Duration = Duration::from_millis(2);
-const LINE_LOOK_LAST: Duration = Duration::from_millis(32);
 /// How long a reader waits before it tries a full inbox again: back-pressure on its own socket.
 const INBOX_RETRY: Duration = Duration::from_millis(2);
 
@@ -75,6 +66,14 @@ impl Hub {
         )
     }
 
+    /// Counts messages that are written.
+    pub fn count(&self, frames: &Frames) {
+        self.bytes_out
+            .fetch_add(frames.bytes.len() as u64, Ordering::Relaxed);
+        self.frames_out
+            .fetch_add(frames.len() as u64, Ordering::Relaxed);
+    }
+
     /// Waits for room in the core's inbox; an error when the core is gone.
     async fn post(&self, mut mail: GatewayMail) -> Result<(), CoreGone> {
         loop {
@@ -90,16 +89,17 @@ impl Hub {
 
 struct CoreGone;
 
-type Socket = WebSocketStream<TcpStream>;
-
 /// Serves a connection whose handshake is complete, to its end.
 pub async fn serve(hub: Arc<Hub>, socket: Socket, encoding: Encoding) {
     let conn = ConnId(hub.next.fetch_add(1, Ordering::Relaxed));
-    let (frames, outgoing) = mpsc::channel(OUTGOING_MAX);
-    if hub
-        .post(GatewayMail::Connected { conn, frames })
-        .await
-        .is_err()
+    let line = Arc::new(Line::new(socket, encoding));
+    let (task, orders) = mpsc::channel(OUTGOING_MAX);
+    let connected = GatewayMail::Connected {
+        conn,
+        line: line.clone(),
+        task,
+    };
+    if hub.post(connected).await.is_err()
         || hub
             .post(GatewayMail::Input(Input::Opened { conn, encoding }))
             .await
@@ -107,26 +107,24 @@ pub async fn serve(hub: Arc<Hub>, socket: Socket, encoding: Encoding) {
     {
         return;
     }
-    // Both halves live to the end of this function, and so does the descriptor.
-    let descriptor = socket.get_ref().as_raw_fd();
-    let (mut sink, mut stream) = socket.split();
     let ending = tokio::select! {
-        ending = read(&hub, conn, encoding, &mut stream) => ending,
-        ending = write(&hub, conn, (encoding, descriptor), &mut sink, outgoing) => ending,
+        ending = read(&hub, conn, &line) => ending,
+        ending = write(&hub, conn, &line, orders) => ending,
     };
     // The core is told first: a closing handshake with somebody who does not read takes its whole time.
     let _ = hub.post(GatewayMail::Input(Input::Closed { conn })).await;
     let farewell = async {
         if let Some(Ending { last, code, reason }) = ending {
-            hub.write(&mut sink, encoding, last).await?;
-            let frame = CloseFrame {
+            hub.count(&last);
+            line.queue(last, None)?;
+            line.queue_close(CloseFrame {
                 code: CloseCode::from(code),
                 reason: Utf8Bytes::from(reason),
-            };
-            sink.send(Message::Close(Some(frame))).await?;
+            });
+            line.write().await?;
         }
         // A client that closed first has its answer from here: tungstenite sends it with the next read.
-        while stream.next().await.is_some_and(|message| message.is_ok()) {}
+        while line.next().await.is_some_and(|message| message.is_ok()) {}
         Ok::<(), Error>(())
     };
     let _ = tokio::time::timeout(CLOSE_WAIT, farewell).await;
@@ -156,13 +154,9 @@ fn close_reason(reason: &str) -> String {
     reason[..reason.floor_char_boundary(123)].to_owned()
 }
 
-async fn read(
-    hub: &Hub,
-    conn: ConnId,
-    encoding: Encoding,
-    stream: &mut SplitStream<Socket>,
-) -> Option<Ending> {
-    while let Some(message) = stream.next().await {
+async fn read(hub: &Hub, conn: ConnId, line: &Line) -> Option<Ending> {
+    let encoding = line.encoding();
+    while let Some(message) = line.next().await {
         let bytes = match (message, encoding) {
             (Ok(Message::Text(text)), Encoding::Json) => text.into(),
             (Ok(Message::Binary(bytes)), Encoding::MessagePack) => bytes,
@@ -226,34 +220,23 @@ fn refusal(error: &Error) -> Option<Ending> {
     }
 }
 
+/// Goes on with writes that the gateway's thread could not end by itself.
 async fn write(
     hub: &Hub,
     conn: ConnId,
-    (encoding, descriptor): (Encoding, RawFd),
-    sink: &mut SplitSink<Socket, Message>,
-    mut outgoing: mpsc::Receiver<Outgoing>,
+    line: &Line,
+    mut orders: mpsc::Receiver<Outgoing>,
 ) -> Option<Ending> {
-    while let Some(out) = outgoing.recv().await {
-        let (frames, ping) = match out {
-            Outgoing::Write { frames, ping } => (frames, ping),
-            Outgoing::Close { last, code, reason } => return close_of(last, code, reason),
-        };
-        let delivery = async {
-            hub.write(sink, encoding, frames).await?;
-            if let Some(payload) = ping {
-                let payload = payload.to_be_bytes().to_vec();
-                sink.feed(Message::Ping(payload.into())).await?;
-            }
-            sink.flush().await?;
-            line_is_free(descriptor).await;
-            Ok::<(), Error>(())
-        };
+    while let Some(order) = orders.recv().await {
+        if let Outgoing::Close { last, code, reason } = order {
+            return close_of(last, code, reason);
+        }
         // A close waits for no line that takes nothing. What such a line has not taken yet is lost with the connection,
         // from some message on to the last, and a resume asks for it.
         tokio::select! {
             biased;
-            delivered = delivery => delivered.ok()?,
-            Some(Outgoing::Close { last, code, reason }) = outgoing.recv() => {
+            written = line.write() => written.ok()?,
+            Some(Outgoing::Close { last, code, reason }) = orders.recv() => {
                 return close_of(last, code, reason);
             }
         }
@@ -265,60 +248,50 @@ async fn write(
     ending(close::GOING_AWAY, "the server stops")
 }
 
-/// Waits until the line has taken everything: what it has not taken would only grow old in the system's buffer, and the
-/// next delta is better computed then.
-async fn line_is_free(descriptor: RawFd) {
-    let mut pause = LINE_LOOK_FIRST;
-    while sys::unsent_bytes(descriptor) > 0 {
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(LINE_LOOK_LAST);
-    }
-}
-
-impl Hub {
-    /// Hands messages to the socket; the caller flushes.
-    async fn write(
-        &self,
-        sink: &mut SplitSink<Socket, Message>,
-        encoding: Encoding,
-        frames: Frames,
-    ) -> Result<(), Error> {
-        self.bytes_out
-            .fetch_add(frames.bytes.len() as u64, Ordering::Relaxed);
-        self.frames_out
-            .fetch_add(frames.len() as u64, Ordering::Relaxed);
-        // One buffer for all messages of this write: each is a slice of it.
-        let ranges: Vec<_> = frames.ranges().collect();
-        let bytes = Bytes::from(frames.bytes);
-        for range in ranges {
-            let slice = bytes.slice(range);
-            let message = match encoding {
-                Encoding::Json => Message::Text(Utf8Bytes::try_from(slice)?),
-                Encoding::MessagePack => Message::Binary(slice),
-            };
-            sink.feed(message).await?;
-        }
-        Ok(())
-    }
-}
 #[cfg(test)]
 mod tests {
     use crossbeam_channel::Receiver;
-    use tokio::net::TcpListener;
+    use futures_util::{SinkExt, StreamExt};
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio_tungstenite::WebSocketStream;
     use tokio_tungstenite::tungstenite::protocol::Role;
 
     use super::*;
 
-    /// A connection that is served, with what its core sees and says, and the client's end of it.
-    async fn connection() -> (Receiver<GatewayMail>, mpsc::Sender<Outgoing>, Socket) {
+    /// A connection that is served, as its gateway's thread has it.
+    struct Served {
+        line: Arc<Line>,
+        task: mpsc::Sender<Outgoing>,
+    }
+
+    impl Served {
+        /// As the gateway's thread does it. Whether nobody else was needed for it.
+        async fn write(&self, bytes: usize) -> bool {
+            let frames = Frames::one(vec![b' '; bytes]);
+            self.line.queue(frames, None).expect("it is text");
+            let is_done = self.line.write_now();
+            if !is_done {
+                self.tell(Outgoing::GoOn).await;
+            }
+            is_done
+        }
+
+        async fn tell(&self, order: Outgoing) {
+            self.task.send(order).await.expect("it is served");
+        }
+    }
+
+    /// A connection with what its core sees, and the client's end of it.
+    async fn connection() -> (Arc<Hub>, Receiver<GatewayMail>, Served, Socket) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
         let client = TcpStream::connect(address).await.expect("it listens");
         let (stream, _) = listener.accept().await.expect("somebody connects");
         let server = WebSocketStream::from_raw_socket(stream, Role::Server, None).await;
         let (inbox, letters) = crossbeam_channel::bounded(16);
-        tokio::spawn(serve(Arc::new(Hub::new(inbox)), server, Encoding::Json));
-        let GatewayMail::Connected { frames, .. } = next(&letters).await else {
+        let hub = Arc::new(Hub::new(inbox));
+        tokio::spawn(serve(hub.clone(), server, Encoding::Json));
+        let GatewayMail::Connected { line, task, .. } = next(&letters).await else {
             panic!("a connection is announced first");
         };
         assert!(matches!(
@@ -326,7 +299,7 @@ mod tests {
             GatewayMail::Input(Input::Opened { .. })
         ));
         let client = WebSocketStream::from_raw_socket(client, Role::Client, None).await;
-        (letters, frames, client)
+        (hub, letters, Served { line, task }, client)
     }
 
     /// The next letter to the core. It panics where none comes for much longer than a test may take.
@@ -346,12 +319,8 @@ mod tests {
         }
     }
 
-    fn write(bytes: usize) -> Outgoing {
-        Outgoing::Write {
-            frames: Frames::one(vec![b' '; bytes]),
-            ping: None,
-        }
-    }
+    /// More than both sockets' buffers hold, and as much as a client takes in a frame.
+    const LARGE: usize = 15 << 20;
 
     fn run(test: impl Future<Output = ()>) {
         tokio::runtime::Builder::new_multi_thread()
@@ -365,10 +334,9 @@ mod tests {
     #[test]
     fn a_close_does_not_wait_for_a_client_that_does_not_read() {
         run(async {
-            let (letters, frames, _client) = connection().await;
-            // More than both sockets' buffers hold.
-            frames.send(write(64 << 20)).await.expect("it is served");
-            frames.send(close()).await.expect("it is served");
+            let (_hub, letters, served, _client) = connection().await;
+            assert!(!served.write(LARGE).await);
+            served.tell(close()).await;
             assert!(matches!(
                 next(&letters).await,
                 GatewayMail::Input(Input::Closed { .. })
@@ -379,9 +347,11 @@ mod tests {
     #[test]
     fn what_was_said_before_a_close_arrives_before_it() {
         run(async {
-            let (_letters, frames, mut client) = connection().await;
-            frames.send(write(3)).await.expect("it is served");
-            frames.send(close()).await.expect("it is served");
+            let (_hub, _letters, served, mut client) = connection().await;
+            served.write(3).await;
+            served.tell(close()).await;
+            // The gateway's thread forgets a connection that it closes.
+            drop(served);
             let mut got = Vec::new();
             while let Some(Ok(message)) = client.next().await {
                 got.push(message);
@@ -398,7 +368,7 @@ mod tests {
     #[test]
     fn a_client_that_closes_is_answered() {
         run(async {
-            let (letters, _frames, mut client) = connection().await;
+            let (_hub, letters, _served, mut client) = connection().await;
             let bye = CloseFrame {
                 code: CloseCode::Normal,
                 reason: "bye".into(),
@@ -410,6 +380,52 @@ mod tests {
                 next(&letters).await,
                 GatewayMail::Input(Input::Closed { .. })
             ));
+        });
+    }
+
+    /// Red when the task does not go on where the gateway's thread had to stop, and when it tells nobody that it is done.
+    #[test]
+    fn what_the_line_does_not_take_at_once_is_written_by_the_task() {
+        run(async {
+            let (hub, _letters, served, mut client) = connection().await;
+            assert!(
+                served.write(3).await,
+                "nobody has to be woken for so little"
+            );
+            assert!(!served.write(LARGE).await);
+            let mut sizes = Vec::new();
+            while sizes.len() < 2 {
+                let message = client.next().await.expect("it is open");
+                sizes.push(message.expect("it is whole").len());
+            }
+            assert_eq!(sizes, [3, LARGE]);
+            let done = async {
+                while hub.take_written().is_empty() {
+                    tokio::task::yield_now().await;
+                }
+            };
+            let done = tokio::time::timeout(Duration::from_secs(20), done).await;
+            done.expect("it is told when the line is free again");
+            assert!(served.write(4).await);
+            let message = client.next().await.expect("it is open");
+            assert_eq!(message.expect("it is whole").len(), 4);
+        });
+    }
+
+    /// Red when the reader sleeps on while the gateway's thread writes.
+    #[test]
+    fn reading_and_writing_do_not_disturb_each_other() {
+        run(async {
+            let (_hub, letters, served, mut client) = connection().await;
+            for _ in 0..200 {
+                served.write(100).await;
+                let order = r#"{"type":"ping","nonce":1}"#;
+                client.send(Message::text(order)).await.expect("it is open");
+                let letter = next(&letters).await;
+                assert!(matches!(letter, GatewayMail::Input(Input::Client { .. })));
+                let got = client.next().await.expect("it is open");
+                assert_eq!(got.expect("it is whole").len(), 100);
+            }
         });
     }
 }

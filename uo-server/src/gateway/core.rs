@@ -19,7 +19,7 @@ use super::token::Stock;
 use super::view::View;
 use crate::Millis;
 use crate::crossing::Recorder;
-use crate::identity::{Holder, NodeName};
+use crate::identity::{BootId, Holder, NodeName};
 use crate::jitter::Jitter;
 use crate::limits::REGIONS_ALWAYS_RUNNING_MAX;
 use crate::peer::message::AttachId;
@@ -169,7 +169,7 @@ pub struct GatewayCore {
     /// Regions run only while somebody needs them.
     pub(super) demand_driven: bool,
     /// Sims at which everything stands still.
-    pub(super) frozen: BTreeSet<NodeName>,
+    pub(super) frozen: BTreeMap<NodeName, BootId>,
     /// When something was heard last of each sim.
     pub(super) heard: BTreeMap<NodeName, Millis>,
     pub(super) recorder: Recorder,
@@ -211,7 +211,7 @@ impl GatewayCore {
             members: config.members.iter().cloned().collect(),
             other_gateways: Vec::new(),
             demand_driven: RegionId::count(config.world.size()) > REGIONS_ALWAYS_RUNNING_MAX,
-            frozen: BTreeSet::new(),
+            frozen: BTreeMap::new(),
             heard: BTreeMap::new(),
             recorder: Recorder::default(),
             tokens: Stock::default(),
@@ -322,7 +322,7 @@ impl GatewayCore {
                 char_id,
                 generation,
             } => self.owner_lost(&from, char_id, generation),
-            ToGateway::Frozen { is_frozen } => self.freeze(from.node, is_frozen),
+            ToGateway::Frozen { is_frozen } => self.freeze(from, is_frozen),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The gateway's thread: the shell around the gateway core.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,18 +10,25 @@ use tokio::sync::mpsc::error::TrySendError;
 
 use super::connection::Hub;
 use super::core::{ConnId, Effect, GatewayCore, Input};
+use super::frames::Frames;
+use super::line::Line;
 use super::mailbox::{GatewayMail, Outgoing};
 use crate::admin::meters::Meters;
 use crate::clock::Clock;
 use crate::crash::Crash;
 use crate::identity::Holder;
+use crate::pace::Pace;
 use crate::peer::Transport;
 use crate::store::any::Driver;
 
 /// Letters handled before effects are carried out.
 const LETTERS_BETWEEN_EFFECTS: usize = 128;
-/// How often it is looked whether sockets have taken what they were given.
+/// Writes that this thread does by itself before it turns to its inbox again: some milliseconds.
+const WRITES_HERE_MAX: usize = 512;
+/// How often it is looked whether tasks have written what was left to them.
 const LOOK_EVERY_MS: u64 = 5;
+/// How long this thread sleeps at most: so often it looks whether it is to end.
+const SLEEP_MS_MAX: u64 = 50;
 
 /// Everything that the gateway's thread works with.
 pub struct GatewayLoop<T: ?Sized> {
@@ -45,23 +52,38 @@ pub struct GatewayLoop<T: ?Sized> {
     pub hub: Arc<Hub>,
     /// What is measured.
     pub meters: Arc<Meters>,
-    /// Where each connection's frames go.
-    pub connections: BTreeMap<ConnId, mpsc::Sender<Outgoing>>,
+    /// Every connection.
+    pub connections: BTreeMap<ConnId, Connection>,
+    /// Those whose frames this thread has written to the end.
+    pub written: Vec<ConnId>,
+    /// Those whose tasks are still at it.
+    pub left_to_tasks: BTreeSet<ConnId>,
+}
+
+/// Where a connection's frames go.
+pub struct Connection {
+    line: Arc<Line>,
+    task: mpsc::Sender<Outgoing>,
 }
 
 impl<T: Transport + ?Sized> GatewayLoop<T> {
     /// Runs until the core has stopped, or nobody can write to it any more.
     pub fn run(mut self) {
-        let mut effects = Vec::new();
+        let (mut effects, mut pace) = (Vec::new(), Pace::new());
         while !self.crash.has_come() {
             let now = self.clock.now();
-            let wait = self
-                .core
-                .wake_at()
-                .min(now + LOOK_EVERY_MS)
-                .saturating_sub(now);
-            match self.inbox.recv_timeout(Duration::from_millis(wait)) {
+            let mut next = self.core.wake_at();
+            if !self.left_to_tasks.is_empty() {
+                next = next.min(now + LOOK_EVERY_MS);
+            }
+            let mut wait = Duration::from_millis(next.saturating_sub(now).min(SLEEP_MS_MAX));
+            wait = match self.written.is_empty() {
+                true => pace.rest(wait),
+                false => Duration::ZERO,
+            };
+            match self.inbox.recv_timeout(wait) {
                 Ok(letter) => {
+                    pace.woken();
                     self.read(letter, &mut effects);
                     for letter in self.inbox.clone().try_iter().take(LETTERS_BETWEEN_EFFECTS) {
                         self.read(letter, &mut effects);
@@ -70,7 +92,14 @@ impl<T: Transport + ?Sized> GatewayLoop<T> {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            let conns = self.hub.take_written();
+            let mut conns = match self.left_to_tasks.is_empty() {
+                true => Vec::new(),
+                false => self.hub.take_written(),
+            };
+            for conn in &conns {
+                self.left_to_tasks.remove(conn);
+            }
+            conns.append(&mut self.written);
             if !conns.is_empty() {
                 self.core
                     .handle(self.clock.now(), Input::Writable { conns }, &mut effects);
@@ -90,8 +119,15 @@ impl<T: Transport + ?Sized> GatewayLoop<T> {
 
     fn read(&mut self, letter: GatewayMail, effects: &mut Vec<Effect>) {
         match letter {
-            GatewayMail::Input(input) => self.core.handle(self.clock.now(), input, effects),
-            GatewayMail::Connected { conn, frames } => drop(self.connections.insert(conn, frames)),
+            GatewayMail::Input(input) => {
+                if let Input::Closed { conn } = input {
+                    self.forget(conn);
+                }
+                self.core.handle(self.clock.now(), input, effects);
+            }
+            GatewayMail::Connected { conn, line, task } => {
+                self.connections.insert(conn, Connection { line, task });
+            }
             // Whoever asked may have gone.
             GatewayMail::Observe { full, answer } => drop(answer.send(self.core.observe(full))),
             GatewayMail::Crossings { query, answer } => {
@@ -104,6 +140,9 @@ impl<T: Transport + ?Sized> GatewayLoop<T> {
     fn carry_out(&mut self, effects: &mut Vec<Effect>) -> bool {
         let mut stopped = false;
         let mut more = Vec::new();
+        let is_write = |effect: &&Effect| matches!(effect, Effect::Write { .. });
+        // Of very many writes the first are left to the tasks: on other cores they go on meanwhile.
+        let mut writes = effects.iter().filter(is_write).count();
         for effect in effects.drain(..) {
             match effect {
                 Effect::Send { to, message } => self.transport.send(&self.me, &to, message),
@@ -117,7 +156,8 @@ impl<T: Transport + ?Sized> GatewayLoop<T> {
                     });
                 }
                 Effect::Write { conn, frames, ping } => {
-                    self.tell(conn, Outgoing::Write { frames, ping })
+                    self.write(conn, frames, ping, writes <= WRITES_HERE_MAX);
+                    writes -= 1;
                 }
                 Effect::Close {
                     conn,
@@ -127,7 +167,7 @@ impl<T: Transport + ?Sized> GatewayLoop<T> {
                 } => {
                     self.meters.closed(code);
                     self.tell(conn, Outgoing::Close { last, code, reason });
-                    self.connections.remove(&conn);
+                    self.forget(conn);
                 }
                 Effect::WantEntropy { tokens } => more.push(Input::Entropy {
                     tokens: entropy(tokens),
@@ -141,20 +181,41 @@ impl<T: Transport + ?Sized> GatewayLoop<T> {
         stopped
     }
 
-    fn tell(&mut self, conn: ConnId, out: Outgoing) {
-        let Some(frames) = self.connections.get(&conn) else {
+    /// Writes here and now, or has the task do it.
+    fn write(&mut self, conn: ConnId, frames: Frames, ping: Option<u64>, here: bool) {
+        let Some(Connection { line, .. }) = self.connections.get(&conn) else {
             return;
         };
-        match frames.try_send(out) {
+        self.hub.count(&frames);
+        if let Err(error) = line.queue(frames, ping) {
+            tracing::error!(?conn, %error, "what was encoded is no message");
+        }
+        match here && line.write_now() {
+            true => self.written.push(conn),
+            false => {
+                self.left_to_tasks.insert(conn);
+                self.tell(conn, Outgoing::GoOn);
+            }
+        }
+    }
+
+    fn forget(&mut self, conn: ConnId) {
+        self.connections.remove(&conn);
+        self.left_to_tasks.remove(&conn);
+    }
+
+    fn tell(&mut self, conn: ConnId, out: Outgoing) {
+        let Some(connection) = self.connections.get(&conn) else {
+            return;
+        };
+        match connection.task.try_send(out) {
             Ok(()) => {}
             Err(TrySendError::Full(_)) => {
                 // The core has one write under way at a time, so this is a bug; the client is the smaller loss.
                 tracing::error!(?conn, "a connection's queue overflowed; it is closed");
-                self.connections.remove(&conn);
+                self.forget(conn);
             }
-            Err(TrySendError::Closed(_)) => {
-                self.connections.remove(&conn);
-            }
+            Err(TrySendError::Closed(_)) => self.forget(conn),
         }
     }
 }

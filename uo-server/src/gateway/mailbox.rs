@@ -1,23 +1,26 @@
 //! What reaches the gateway's thread from outside.
 
+use std::sync::Arc;
+
 use crossbeam_channel::Sender;
 use tokio::sync::{mpsc, oneshot};
 
 use super::core::{ConnId, Input};
 use super::frames::Frames;
+use super::line::Line;
 use crate::cluster::directory::Reach;
 use crate::crossing::{Crossing, Query};
 
 /// A letter to the gateway's thread.
-#[derive(Debug)]
 #[allow(missing_docs, reason = "the fields are told by their names and types")]
 pub enum GatewayMail {
     /// For the core.
     Input(Input),
-    /// A connection is open: where its frames go. Comes before its [`Input::Opened`].
+    /// A connection is open: where its frames go, and its task. Comes before its [`Input::Opened`].
     Connected {
         conn: ConnId,
-        frames: mpsc::Sender<Outgoing>,
+        line: Arc<Line>,
+        task: mpsc::Sender<Outgoing>,
     },
     /// Somebody looks.
     Observe {
@@ -47,8 +50,8 @@ pub fn tell_reach(gateway: &Sender<GatewayMail>, reach: Reach) {
 #[derive(Debug)]
 #[allow(missing_docs, reason = "the fields are told by their names and types")]
 pub enum Outgoing {
-    /// Write messages, then a WebSocket ping with this payload.
-    Write { frames: Frames, ping: Option<u64> },
+    /// Go on with what is queued for the line.
+    GoOn,
     /// Write the last messages and close.
     Close {
         last: Frames,

@@ -61,7 +61,7 @@ impl GatewayCore {
         else {
             return;
         };
-        if self.frozen.contains(&owner.node) {
+        if self.is_frozen(&owner) {
             return; // They wait here, as many as a session may have waiting.
         }
         let (char_id, generation) = (session.char_id, session.generation);

@@ -102,6 +102,10 @@ impl GatewayCore {
         if before == centre {
             return;
         }
+        if centre.is_none() {
+            // From here on it hears nothing, whatever happens where it was.
+            self.sessions[key].reliable.miss_public();
+        }
         let (from, to) = (before.map(CellId::at), centre.map(CellId::at));
         if from != to {
             if let Some(cell) = from {

@@ -179,6 +179,8 @@ struct Conn {
 impl Keeper {
     async fn run(mut self, listener: TcpListener, mut heard: mpsc::Receiver<Event>) {
         let mut peers = self.transport.peers.subscribe();
+        // What was said before this task began to run is news to it as well.
+        peers.mark_changed();
         let mut stop = self.transport.stop.subscribe();
         loop {
             let wait_ms = self.links.wake_at().saturating_sub(self.clock.now());

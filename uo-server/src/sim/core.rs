@@ -168,6 +168,8 @@ pub struct SimCore {
     pub(super) now: Millis,
     /// How long it has stood still so far.
     pub(super) frozen_ms: Millis,
+    /// Gateways that were told so, and not yet that it goes on.
+    pub(super) told_frozen: BTreeSet<NodeName>,
     /// What the input that is being handled leads to.
     pub(super) effects: Vec<Effect>,
     next_ticket: u64,
@@ -236,6 +238,7 @@ impl SimCore {
             jitter: Jitter::new(config.seed),
             config,
             now: 0,
+            told_frozen: BTreeSet::new(),
             frozen_ms: 0,
             effects: Vec::new(),
             next_ticket: 0,

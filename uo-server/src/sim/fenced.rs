@@ -123,9 +123,17 @@ impl SimCore {
     }
 
     /// Gateways tell their clients that this part of the world stands still, and hold orders back.
+    ///
+    /// Who was told that it stands still is told that it goes on, even one that is taken for gone meanwhile: it would hold
+    /// orders back for ever.
     fn tell_frozen(&mut self, is_frozen: bool) {
-        for node in self.told() {
+        let mut concerned = std::mem::take(&mut self.told_frozen);
+        concerned.extend(self.told());
+        for node in concerned.clone() {
             self.send_gateway(node, ToGateway::Frozen { is_frozen });
+        }
+        if is_frozen {
+            self.told_frozen = concerned;
         }
     }
 }

@@ -22,6 +22,7 @@ use crate::crash::Crash;
 use crate::gateway::connection::Hub;
 use crate::gateway::mailbox::{self, GatewayMail};
 use crate::identity::BootId;
+use crate::pace::Pace;
 use crate::peer::Transport;
 use crate::store::any::Driver;
 use crate::store::row::NodeLoad;
@@ -94,7 +95,7 @@ impl<T: Transport + ?Sized> SimLoop<T> {
         let _ = precedence::ask(Work::Tick);
         let mut deadlines = Deadlines::from(self.clock.elapsed() + Deadlines::PERIOD);
         let mut effects = Vec::new();
-        let mut parallel = false;
+        let (mut parallel, mut pace) = (false, Pace::new());
         let mut load_told = Instant::now();
         // The first thing that happens is that it begins: a store answers sooner than the first tick is due.
         self.handle(Input::Load(self.load()), &mut effects);
@@ -128,9 +129,10 @@ impl<T: Transport + ?Sized> SimLoop<T> {
                     self.handle(Input::Load(self.load()), &mut effects);
                 }
             }
-            let wait = deadlines.wait(self.clock.elapsed());
+            let wait = pace.rest(deadlines.wait(self.clock.elapsed()));
             match self.inbox.recv_timeout(wait) {
                 Ok(letter) => {
+                    pace.woken();
                     if let Some(end) = self.open(letter, &mut effects) {
                         return Some(end);
                     }

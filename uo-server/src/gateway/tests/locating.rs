@@ -246,6 +246,23 @@ fn a_world_that_stands_still_keeps_its_players_and_their_orders() {
     assert_eq!(rig.orders_sent(), [1]);
 }
 
+// Goes red when a freeze is remembered by the name of the node: a boot that dies fenced never says that it goes on.
+#[test]
+fn a_boot_does_not_stand_still_because_the_one_before_it_did() {
+    let mut rig = Rig::new();
+    rig.place("ann", 100, 100);
+    let conn = rig.enter("ann");
+    rig.client(conn).take_got();
+    rig.sent.clear();
+    rig.input(Input::Peer {
+        from: holder("sim-1", 99),
+        message: ToGateway::Frozen { is_frozen: true },
+    });
+    rig.order(conn, 1, Order::Stop);
+    assert_eq!(rig.orders_sent(), [1]);
+    assert!(worlds(&rig.client(conn).take_got()).is_empty());
+}
+
 #[test]
 fn a_character_that_its_owner_lost_is_looked_for() {
     let mut rig = Rig::new();

@@ -285,6 +285,34 @@ fn gateways_hear_that_it_stands_still_and_that_it_goes_on() {
     assert_eq!(is_told(&shard), [true, false]);
 }
 
+/// Red when only those are told that it goes on who are there by then: the others would hold orders back for ever.
+#[test]
+fn a_gateway_that_is_taken_for_gone_meanwhile_hears_that_it_goes_on() {
+    let mut shard = Shard::running();
+    let gateway = holder("gate-2", 7);
+    let member = Peer {
+        holder: gateway.clone(),
+        is_gateway: true,
+        takes_over: false,
+    };
+    shard.input(Input::Members {
+        members: vec![member],
+    });
+    shard.input(Input::Linked {
+        nodes: vec![gateway.node],
+    });
+    shard.input(Input::Fence { fallen: true });
+    shard.input(Input::Members {
+        members: Vec::new(),
+    });
+    shard.input(Input::Fence { fallen: false });
+    let count = |is_frozen| {
+        let word = ToGateway::Frozen { is_frozen };
+        shard.mail.iter().filter(|it| **it == word).count()
+    };
+    assert_eq!((count(true), count(false)), (2, 2));
+}
+
 // Goes red when `reborn` starts its tickets over, or keeps the slots.
 #[test]
 fn nothing_of_a_boot_that_died_goes_on() {

@@ -42,6 +42,7 @@ pub const PURE: &[Area] = &[
             ("mod.rs", "holds shells and pure modules"),
             ("accept.rs", "accepts sockets"),
             ("connection.rs", "reads and writes sockets"),
+            ("line.rs", "a socket, shared by a thread and a task"),
             ("loops.rs", "the gateway's thread"),
             ("mailbox.rs", "what reaches the gateway's thread"),
             ("watch.rs", "the thread of a process without a sim"),

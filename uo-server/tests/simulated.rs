@@ -56,10 +56,11 @@ fn every_promise_is_kept() {
 /// - 16570: a boot died fenced, and the gateway held back the orders for its successor for ever.
 /// - 17796 and 26308: a player without a line heard nothing while its character was between two regions, and was not told.
 /// - 63476: a gateway heard that a sim stands still and, taken for gone meanwhile, not that it goes on.
+/// - 87222: a crash took orders back, and the gateway, which had them acknowledged, did not take them again after a resume.
 /// - 978: what was under way when a newer inventory became durable was taken for a loss.
 #[test]
 fn seeds_that_failed_once_do_not_fail_again() {
-    for seed in [13, 73, 978, 16_570, 17_796, 26_308, 63_476] {
+    for seed in [13, 73, 978, 16_570, 17_796, 26_308, 63_476, 87_222] {
         let outcome = run(seed, Tampering::default(), false);
         assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
     }

@@ -32,6 +32,7 @@ impl GatewayCore {
         session.greeting = Greeting::Snapshot(until);
         session.world_told = WorldStatus::Ok;
         session.ack_told = session.ack;
+        session.orders.resume(session.ack);
         let missed = session.missed.take();
         let (char_id, last_order) = (session.char_id, session.ack);
         let pos = session.sight.centre.unwrap_or_default();

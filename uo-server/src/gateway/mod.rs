@@ -13,7 +13,7 @@
 //! - [`gap`]: for how long a player was shown nothing new;
 //! - [`stop`], [`counters`]: the end, and what it all came to;
 //! - [`lookout`]: what a gateway without a sim knows of the cluster, and [`watch`], its thread;
-//! - [`loops`], [`mailbox`], [`accept`], [`connection`], [`line`]: the thread and the sockets around the core.
+//! - [`loops`], [`mailbox`], [`accept`], [`connection`], [`mod@line`]: the thread and the sockets around the core.
 //!
 //! Everything but the last line and `watch` is pure.
 

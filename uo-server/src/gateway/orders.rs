@@ -25,6 +25,8 @@ pub struct OrderWindow {
     /// How many of them, from the oldest on, were sent to the present owner.
     sent: usize,
     last: u64,
+    /// The highest number that was acknowledged: up to it no order is here any more.
+    acknowledged: u64,
 }
 
 impl OrderWindow {
@@ -60,6 +62,7 @@ impl OrderWindow {
             self.sent = self.sent.saturating_sub(1);
         }
         self.last = self.last.max(seq);
+        self.acknowledged = self.acknowledged.max(seq);
         if self.orders.is_empty() && self.orders.capacity() > 16 {
             self.orders = VecDeque::new();
         }
@@ -69,8 +72,17 @@ impl OrderWindow {
     pub fn restart(&mut self, seq: u64) {
         *self = OrderWindow {
             last: seq,
+            acknowledged: seq,
             ..OrderWindow::default()
         };
+    }
+
+    /// A client is told that orders up to `seq` were applied, and gives the others again. If a crash took some back that
+    /// were acknowledged, they are not here any more, and have to be taken again.
+    pub fn resume(&mut self, seq: u64) {
+        if self.acknowledged > seq {
+            self.restart(seq);
+        }
     }
 
     /// The highest number taken, or known to be applied.
@@ -113,6 +125,11 @@ mod tests {
         window.restart(1);
         assert_eq!(window.offer(order(2)), Offer::Taken);
         assert_eq!(sent(&mut window), [2]);
+        window.resume(1);
+        assert_eq!(window.offer(order(2)), Offer::Repeated, "it is here");
+        window.acknowledge(2);
+        window.resume(1);
+        assert_eq!(window.offer(order(2)), Offer::Taken, "it is gone");
         window.acknowledge(9);
         assert_eq!((window.orders.len(), window.last()), (0, 9));
         assert_eq!(window.offer(order(9)), Offer::Repeated);

@@ -145,7 +145,7 @@ mod planted {
             season,
             planted: Planted::of(bug),
         };
-        let summary = run_seeds(seeds(2_000), tampering);
+        let summary = run_seeds(seeds(5_000), tampering);
         let failure = summary.failure.expect("a run that fails");
         println!("{bug:?}, in {season:?}, run {}: {failure}", summary.runs);
     }
@@ -169,7 +169,7 @@ mod planted {
         a_row_that_says_fenced_and_kills_whatever_life: FencedKillsAnyLife in Brink,
         a_window_that_began_before_its_boot_was_named: AbsentWindowBeforeLease in SlowReads,
         a_starting_boot_that_says_fenced: StartingSaysFenced in Any,
-        an_outage_counted_by_reads_alone: OutageByReadsAlone in Outages,
+        an_outage_counted_by_reads_alone: OutageByReadsAlone in Any,
         a_rebirth_that_keeps_claims: RebirthKeepsClaims in Turnover,
         a_claim_that_does_not_name_the_number: CasWithoutNumber in Any,
         no_fence: NoFence in Any,
